@@ -1,0 +1,44 @@
+# Everything here sets itself up, inside this folder: .venv for the project, .synapse for the homeserver that the demo
+# and the live tests talk to. `make setup PYTHON=...` chooses the Python, 3.11 or newer.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint types borders check wheel clean
+
+BIN := .venv/bin
+ENVIRONMENT := sh scripts/environment.sh
+export PYTHON PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+
+setup: .venv/.ready .synapse/.ready ## make both environments, or bring them up to date
+
+demo: setup ## chat with the demo agent in this terminal (without a terminal: play one conversation)
+	@if [ -t 0 ]; then $(BIN)/mindbridge demo; else $(BIN)/mindbridge demo --once; fi
+
+test: setup ## all tests, on a real Synapse
+	@$(BIN)/python -m pytest
+
+lint: .venv/.ready ## ruff: faults and format
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: .venv/.ready ## mypy, strict
+	@$(BIN)/mypy
+
+borders: .venv/.ready ## import-linter: who may import whom
+	@$(BIN)/lint-imports --no-logo
+
+check: lint types borders ## lint, types and borders
+
+wheel: .venv/.ready ## build the wheel into dist/
+	@$(BIN)/python -m pip wheel -qq --no-deps --build-constraint constraints.txt --wheel-dir dist .
+
+clean: ## take away everything made here, both environments too; journals stay
+	rm -rf .venv .synapse build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/.ready: pyproject.toml constraints.txt scripts/environment.sh
+	@$(ENVIRONMENT) .venv constraints.txt --group dev --editable .
+
+.synapse/.ready: constraints-synapse.txt scripts/environment.sh
+	@$(ENVIRONMENT) .synapse constraints-synapse.txt matrix-synapse

@@ -1,0 +1,1 @@
+"""The way through: event, journal, turn, reply, deliveries."""

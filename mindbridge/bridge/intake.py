@@ -1,0 +1,127 @@
+"""From the homeserver into the journal: one account's sync, driven by the position that the journal holds."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+from mindbridge.bridge.admission import decide, interest_of
+from mindbridge.bridge.pace import growing_delays
+from mindbridge.bridge.roster import Roster
+from mindbridge.events import SyncBatch
+from mindbridge.journal.admissions import AdmissionStore
+from mindbridge.journal.records import Decisions, Membership
+from mindbridge.matrix.errors import MatrixError, Refused, TokenRejected
+from mindbridge.matrix.session import Session
+
+log = logging.getLogger(__name__)
+
+
+class Intake:
+    """Takes one account's sync responses into the journal, for ever."""
+
+    def __init__(
+        self,
+        session: Session,
+        store: AdmissionStore,
+        roster: Roster,
+        rooms: Sequence[str],
+        now: Callable[[], int],
+        on_admitted: Callable[[], None],
+    ) -> None:
+        self._session = session
+        self._store = store
+        self._roster = roster
+        self._rooms_to_join = list(rooms)
+        self._now = now
+        self._on_admitted = on_admitted
+        self._memberships_due = True
+        self.ready = asyncio.Event()
+
+    async def run(self) -> None:
+        """Syncs until cancelled.
+
+        Raises:
+            TokenRejected: the account can't be used any more.
+        """
+        since = await self._store.record_account(self._session.agent, self._session.user_id)
+        delays = growing_delays()
+        while True:
+            try:
+                batch = await self._session.sync(since, wait=True)
+            except TokenRejected:
+                raise
+            except MatrixError as error:
+                delay = next(delays)
+                log.warning("sync_failed agent=%s retry_in=%.1fs error=%s", self._session.agent, delay, error)
+                await asyncio.sleep(delay)
+                continue
+            delays = growing_delays()
+            await self.admit(batch)
+            since = batch.next_batch
+            self.ready.set()
+            await self._settle_memberships()
+
+    async def admit(self, batch: SyncBatch) -> None:
+        """Commits what a sync response means, then lets the others know."""
+        agent = self._session.agent
+        decisions = await self._store.admit(
+            agent,
+            interest_of(batch),
+            batch.next_batch,
+            lambda snapshot: decide(agent, batch, self._roster, snapshot),
+            self._now(),
+        )
+        self._memberships_due = self._memberships_due or bool(decisions.memberships)
+        _log(decisions)
+        self._on_admitted()
+
+    async def _settle_memberships(self) -> None:
+        """Joins and declines what was decided; what the server was not there for is tried after the next response."""
+        if not self._memberships_due:
+            return
+        agent = self._session.agent
+        later = [room for room in self._rooms_to_join if not await self._try(self._session.join(room), f"join {room}")]
+        self._rooms_to_join = later
+        settled = not later
+        for membership in await self._store.memberships(agent, "accepted"):
+            settled &= await self._try(self._session.join(membership.room_id), "accept the invitation", membership)
+        for membership in await self._store.memberships(agent, "refused"):
+            settled &= await self._try(self._session.leave(membership.room_id), "decline the invitation", membership)
+        self._memberships_due = not settled
+
+    async def _try(self, request: Awaitable[object], what: str, invited: Membership | None = None) -> bool:
+        """Whether a request is settled: done, or refused for good."""
+        agent = self._session.agent
+        try:
+            await request
+        except Refused as error:
+            log.error("refused agent=%s what=%r error=%s; invite the account to the room again", agent, what, error)  # noqa: TRY400 - the server's words say it all
+        except TokenRejected:
+            raise
+        except MatrixError as error:
+            log.warning("failed agent=%s what=%r error=%s", agent, what, error)
+            return False
+        else:
+            if invited is None or invited.state == "accepted":
+                return True
+        if invited is not None:
+            await self._store.record_membership(agent, replace(invited, state="left"))
+        return True
+
+
+def _log(decisions: Decisions) -> None:
+    for judged in decisions.verdicts:
+        log.info(
+            "answer_judged event_id=%s question_id=%s verdict=%s", judged.event_id, judged.question_id, judged.verdict
+        )
+    for turn in decisions.turns:
+        log.info(
+            "turn_queued agent=%s turn_id=%s kind=%s event_id=%s",
+            turn.agent,
+            turn.turn_id,
+            turn.kind,
+            turn.source_event_id,
+        )
+    for membership in decisions.memberships:
+        log.info("membership room_id=%s state=%s", membership.room_id, membership.state)

@@ -1,0 +1,40 @@
+"""Waiting: bells that ring when there is work, and delays that grow."""
+
+import asyncio
+import random
+import time
+from collections.abc import Iterator
+
+
+def now_ms() -> int:
+    """The bridge's clock: milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+class Bell:
+    """Rung when there may be work. A ring during the work is heard by the next wait."""
+
+    def __init__(self) -> None:
+        self._rung = asyncio.Event()
+
+    def ring(self) -> None:
+        """Ends the current or the next wait."""
+        self._rung.set()
+
+    async def wait(self, seconds: float | None = None) -> None:
+        """Waits for a ring, at most so long."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._rung.wait()
+        except TimeoutError:
+            return
+        finally:
+            self._rung.clear()
+
+
+def growing_delays(first: float = 0.5, most: float = 60.0) -> Iterator[float]:
+    """Seconds to wait after each failure in a row: doubling up to `most`, each shortened at random by up to a half."""
+    delay = first
+    while True:
+        yield delay * random.uniform(0.5, 1.0)  # noqa: S311 - spreads requests, protects nothing
+        delay = min(delay * 2, most)

@@ -1,0 +1,1 @@
+"""The configuration: a YAML file, read whole and checked whole before anything starts (contract, section 2)."""

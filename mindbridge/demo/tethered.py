@@ -1,0 +1,25 @@
+"""Runs Synapse so that it ends with the process that started it, even if that one is killed.
+
+It is run as a file, by the Python of Synapse's own environment: `tethered.py PARENT-PID SYNAPSE-ARGUMENTS...`.
+"""
+
+import ctypes
+import os
+import runpy
+import signal
+import sys
+
+_PR_SET_PDEATHSIG = 1
+
+
+def _main() -> None:
+    parent = int(sys.argv.pop(1))
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before the line above
+        sys.exit("the process that started Synapse is gone")
+    runpy.run_module("synapse.app.homeserver", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,36 @@
+"""Lines from standard input, be it a terminal, a pipe or a file, without holding up anything else meanwhile."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+
+_CHUNK_BYTES = 65_536
+
+
+async def typed_lines(descriptor: int) -> AsyncIterator[str]:
+    """Give each line as it comes, without its end, until nothing more can come."""
+    rest = b""
+    while chunk := await _read(descriptor):
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            yield line.decode("utf-8", "replace")
+    if rest:
+        yield rest.decode("utf-8", "replace")
+
+
+async def _read(descriptor: int) -> bytes:
+    loop = asyncio.get_running_loop()
+    readable = loop.create_future()
+    try:
+        loop.add_reader(descriptor, readable.set_result, None)
+    except PermissionError:  # a file, which is always readable and can't be waited for
+        pass
+    else:
+        try:
+            await readable
+        finally:
+            loop.remove_reader(descriptor)
+    try:
+        return os.read(descriptor, _CHUNK_BYTES)
+    except OSError:  # the terminal is gone
+        return b""

@@ -1,0 +1,121 @@
+"""Admitting a sync response: what it means is decided and written in one transaction with its position."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+
+from mindbridge.ids import AgentName, EventId, RoomId, UserId
+from mindbridge.journal.database import Database, Row, Transaction
+from mindbridge.journal.outbox import record_deliveries, withdraw_buttons
+from mindbridge.journal.records import (
+    AskedQuestion,
+    Decisions,
+    Interest,
+    Membership,
+    MembershipState,
+    Selected,
+    Snapshot,
+)
+from mindbridge.questions.lifecycle import State
+
+Decide = Callable[[Snapshot], Decisions]
+
+
+class AdmissionStore:
+    """The journal as admission uses it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def record_account(self, agent: AgentName, user_id: UserId) -> str | None:
+        """Notes the agent's account; the sync position from which to go on, None for the very first sync."""
+        async with self._database.transaction() as transaction:
+            await transaction.run("record_account", {"agent": agent, "user_id": user_id})
+            row = await transaction.one("account_of", {"agent": agent})
+        return None if row is None else row["next_batch"]
+
+    async def admit(self, agent: AgentName, interest: Interest, next_batch: str, decide: Decide, now: int) -> Decisions:
+        """Admits one sync response of the agent's account.
+
+        Args:
+            agent: whose account saw it.
+            interest: what it touches.
+            next_batch: the position after it.
+            decide: a pure function from what the journal knows to what the response changes.
+            now: the time in milliseconds.
+
+        Returns:
+            What was decided and is now committed.
+        """
+        async with self._database.transaction() as transaction:
+            decisions = decide(await _snapshot(transaction, agent, interest))
+            await _write(transaction, agent, decisions, now)
+            await transaction.run("advance_account", {"agent": agent, "next_batch": next_batch})
+        return decisions
+
+    async def memberships(self, agent: AgentName, state: MembershipState) -> list[Membership]:
+        """The rooms in which the agent's account is in `state`."""
+        async with self._database.transaction() as transaction:
+            rows = await transaction.all("memberships_in_state", {"agent": agent, "state": state})
+        return [_membership(row) for row in rows]
+
+    async def record_membership(self, agent: AgentName, membership: Membership) -> None:
+        """Notes the account's state in one room."""
+        async with self._database.transaction() as transaction:
+            await transaction.run("record_membership", asdict(membership) | {"agent": agent})
+
+
+async def _snapshot(transaction: Transaction, agent: AgentName, interest: Interest) -> Snapshot:
+    events = {"events": json.dumps(interest.events)}
+    rooms = json.dumps(interest.rooms)
+    threads = json.dumps(interest.threads)
+    last = await transaction.one("last_seq")
+    sightings = await transaction.all("sightings_of", events)
+    verdicts = await transaction.all("verdicts_of", events)
+    questions = await transaction.all(
+        "questions_touched", {"rooms": rooms, "targets": json.dumps(interest.targets), "threads": threads}
+    )
+    participations = await transaction.all("participations_in", {"agent": agent, "threads": threads})
+    memberships = await transaction.all("memberships_of", {"agent": agent, "rooms": rooms})
+    own = await transaction.all("turns_of_events", events | {"transactions": json.dumps(interest.transactions)})
+    return Snapshot(
+        next_seq=1 + (last["seq"] if last else 0),
+        sighted=frozenset(EventId(row["event_id"]) for row in sightings if row["agent"] == agent),
+        judged=frozenset(EventId(row["event_id"]) for row in sightings if row["judged"]),
+        verdicts=frozenset(EventId(row["event_id"]) for row in verdicts),
+        questions=tuple(_asked_question(row) for row in questions),
+        participations=frozenset((RoomId(row["room_id"]), EventId(row["thread_id"])) for row in participations),
+        memberships=tuple(_membership(row) for row in memberships),
+        turns_of_events={key: row["turn_id"] for row in own for key in (row["event_id"], row["delivery_id"]) if key},
+    )
+
+
+def _asked_question(row: Row) -> AskedQuestion:
+    return AskedQuestion(**{**dict(row), "state": State(row["state"])})
+
+
+def _membership(row: Row) -> Membership:
+    return Membership(room_id=RoomId(row["room_id"]), state=row["state"], invited_ts=row["invited_ts"])
+
+
+async def _write(transaction: Transaction, agent: AgentName, decisions: Decisions, now: int) -> None:
+    await transaction.many("record_sighting", [asdict(each) | {"agent": agent} for each in decisions.sightings])
+    acknowledged = [asdict(each) | {"now": now} for each in decisions.acknowledged]
+    await transaction.many("acknowledge_delivery", acknowledged)
+    await transaction.many("acknowledge_question", acknowledged)
+    await transaction.many("open_question", [asdict(each) for each in decisions.opened])
+    await transaction.many("record_utterance", [asdict(each) for each in decisions.utterances])
+    await transaction.many("record_verdict", [asdict(each) | {"now": now} for each in decisions.verdicts])
+    await transaction.many("record_said", [asdict(each) for each in decisions.said])
+    await transaction.many("record_turn", [asdict(each) | {"now": now} for each in decisions.turns])
+    await record_deliveries(transaction, decisions.deliveries, now)
+    for selected in decisions.selections:
+        await _write_selection(transaction, selected, now)
+    await transaction.many("record_membership", [asdict(each) | {"agent": agent} for each in decisions.memberships])
+
+
+async def _write_selection(transaction: Transaction, selected: Selected, now: int) -> None:
+    await transaction.run("record_selection", asdict(selected))
+    closing = {"question_id": selected.question_id, "state": State.ANSWERED, "seq": selected.seq}
+    await transaction.run("close_question", closing)
+    await withdraw_buttons(transaction, selected.question_id, selected.turn_id, now)

@@ -1,0 +1,174 @@
+"""The SQLite file: opening it, migrating it, and one transaction at a time."""
+
+import asyncio
+import fcntl
+import os
+import re
+import sqlite3
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Self
+
+import aiosqlite
+
+FILE_NAME = "journal.sqlite3"
+Row = sqlite3.Row
+Parameters = Mapping[str, Any]
+
+
+class JournalError(Exception):
+    """The journal can't be used; the message says why and what to do."""
+
+
+def _named_queries() -> dict[str, str]:
+    text = files("mindbridge.journal").joinpath("queries.sql").read_text("utf-8")
+    parts = re.split(r"^-- name: (\w+)\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+QUERIES = _named_queries()
+
+
+def migrations() -> tuple[tuple[int, str], ...]:
+    """The package's migrations in order, each with its number."""
+    folder = files("mindbridge.journal").joinpath("migrations")
+    scripts = sorted(
+        (entry.name, entry.read_text("utf-8")) for entry in folder.iterdir() if entry.name.endswith(".sql")
+    )
+    return tuple((int(name.split("_", 1)[0]), script) for name, script in scripts)
+
+
+def _make(home: Path, path: Path) -> None:
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+
+
+class Transaction:
+    """An open transaction; every statement is a named query of `queries.sql`."""
+
+    def __init__(self, connection: aiosqlite.Connection) -> None:
+        self._connection = connection
+
+    async def all(self, query: str, parameters: Parameters | None = None) -> list[Row]:
+        """All rows of a query."""
+        return list(await self._connection.execute_fetchall(QUERIES[query], parameters or {}))
+
+    async def one(self, query: str, parameters: Parameters | None = None) -> Row | None:
+        """The first row of a query, or None."""
+        rows = await self.all(query, parameters)
+        return rows[0] if rows else None
+
+    async def run(self, query: str, parameters: Parameters | None = None) -> int:
+        """Runs a statement; the number of rows that it changed."""
+        cursor = await self._connection.execute(QUERIES[query], parameters or {})
+        await cursor.close()
+        return cursor.rowcount
+
+    async def many(self, query: str, rows: Iterable[Parameters]) -> None:
+        """Runs a statement once for each set of parameters."""
+        batch = list(rows)
+        if batch:
+            cursor = await self._connection.executemany(QUERIES[query], batch)
+            await cursor.close()
+
+
+class Database:
+    """The journal's file, opened by one process; transactions run one after the other."""
+
+    def __init__(self, connection: aiosqlite.Connection, path: Path) -> None:
+        self._connection = connection
+        self._one_at_a_time = asyncio.Lock()
+        self.path = path
+
+    @classmethod
+    async def open(cls, home: Path) -> Self:
+        """Opens the journal in the folder `home`, making or migrating it first.
+
+        Raises:
+            JournalError: the folder or file can't be used, or is of a newer version.
+        """
+        path = home / FILE_NAME
+        try:
+            _make(home, path)
+            connection = await aiosqlite.connect(path, isolation_level=None)
+        except (OSError, sqlite3.Error) as error:
+            raise JournalError(f"{path}: can't be opened: {error}; is the folder there and writable?") from error
+        database = cls(connection, path)
+        try:
+            await database._prepare()
+        except (sqlite3.Error, JournalError) as error:
+            await connection.close()
+            if isinstance(error, JournalError):
+                raise
+            raise JournalError(f"{path}: can't be used as a journal: {error}") from error
+        return database
+
+    async def _prepare(self) -> None:
+        self._connection.row_factory = sqlite3.Row
+        for pragma in ("busy_timeout = 10000", "journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+            await self._connection.execute(f"PRAGMA {pragma}")
+        known = migrations()
+        rows = list(await self._connection.execute_fetchall("PRAGMA user_version"))
+        version = int(rows[0][0])
+        if version > known[-1][0]:
+            raise JournalError(
+                f"{self.path}: was written by a newer mindbridge (version {version}, this one knows {known[-1][0]}); "
+                "install the newer version again"
+            )
+        for number, script in known:
+            if number > version:
+                await self._connection.executescript(
+                    f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;"
+                )
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        """A transaction that commits at the end of the block and is rolled back by an exception."""
+        async with self._one_at_a_time:
+            try:
+                await self._connection.execute("BEGIN IMMEDIATE")
+                yield Transaction(self._connection)
+                await self._connection.execute("COMMIT")
+            except BaseException:
+                await self._connection.rollback()
+                raise
+
+    async def changes_by_others(self) -> int:
+        """A number that changes when another process has written to the journal."""
+        async with self._one_at_a_time:
+            rows = list(await self._connection.execute_fetchall("PRAGMA data_version"))
+        return int(rows[0][0])
+
+    async def close(self) -> None:
+        """Closes the file."""
+        await self._connection.close()
+
+
+class Ownership:
+    """The claim of one running bridge on a data home; ends with the process."""
+
+    def __init__(self, home: Path) -> None:
+        """Claims `home`.
+
+        Raises:
+            JournalError: another process runs on it.
+        """
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = home / "lock"
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.read(self._descriptor, 32).decode("ascii", "replace").strip()
+            os.close(self._descriptor)
+            raise JournalError(
+                f"{home}: another mindbridge (process {holder}) runs on this journal; stop it first"
+            ) from error
+        os.ftruncate(self._descriptor, 0)
+        os.write(self._descriptor, f"{os.getpid()}\n".encode())
+
+    def release(self) -> None:
+        """Gives the claim up."""
+        os.close(self._descriptor)

@@ -1,0 +1,257 @@
+-- name: account_of
+SELECT user_id, next_batch, wait_until FROM accounts WHERE agent = :agent
+
+-- name: record_account
+INSERT INTO accounts (agent, user_id) VALUES (:agent, :user_id)
+ON CONFLICT (agent) DO UPDATE SET user_id = excluded.user_id,
+  next_batch = CASE WHEN user_id = excluded.user_id THEN next_batch END
+
+-- name: advance_account
+UPDATE accounts SET next_batch = :next_batch WHERE agent = :agent
+
+-- name: hold_account
+UPDATE accounts SET wait_until = :wait_until WHERE agent = :agent
+
+-- name: last_seq
+SELECT COALESCE(MAX(seq), 0) AS seq FROM sightings
+
+-- name: sightings_of
+SELECT event_id, agent, judged FROM sightings WHERE event_id IN (SELECT value FROM json_each(:events))
+
+-- name: verdicts_of
+SELECT event_id FROM verdicts WHERE event_id IN (SELECT value FROM json_each(:events))
+
+-- name: memberships_of
+SELECT room_id, state, invited_ts FROM memberships
+WHERE agent = :agent AND room_id IN (SELECT value FROM json_each(:rooms))
+
+-- name: memberships_in_state
+SELECT room_id, state, invited_ts FROM memberships WHERE agent = :agent AND state = :state
+
+-- name: record_membership
+INSERT INTO memberships (agent, room_id, state, invited_ts) VALUES (:agent, :room_id, :state, :invited_ts)
+ON CONFLICT (agent, room_id) DO UPDATE SET state = excluded.state, invited_ts = excluded.invited_ts
+
+-- name: participations_in
+SELECT DISTINCT room_id, thread_id FROM turns
+WHERE agent = :agent AND (room_id, thread_id) IN
+  (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:threads))
+
+-- name: questions_touched
+WITH touched (question_id) AS (
+  SELECT question_id FROM questions
+    WHERE state IN ('posting', 'open') AND room_id IN (SELECT value FROM json_each(:rooms))
+  UNION
+  SELECT question_id FROM questions WHERE event_id IN (SELECT value FROM json_each(:targets))
+  UNION
+  SELECT (SELECT question_id FROM questions AS q
+            WHERE q.room_id = json_extract(value, '$[0]') AND q.thread_id IS json_extract(value, '$[1]')
+            AND q.opened_seq IS NOT NULL ORDER BY q.seq DESC LIMIT 1)
+    FROM json_each(:threads)
+  UNION
+  SELECT (SELECT question_id FROM questions AS q WHERE q.room_id = value AND q.opened_seq IS NOT NULL
+            ORDER BY q.seq DESC LIMIT 1)
+    FROM json_each(:rooms)
+)
+SELECT q.seq, q.question_id, q.agent, q.room_id, q.thread_id, q.turn_id, q.delivery_id, q.event_id, q.requester, q.text,
+  q.part, q.state, q.revision, q.recorded_at, q.asked_ts, q.opened_seq, q.closed_seq,
+  s.number AS taken_number, s.answered_by_name AS taken_by_name, s.answered_ts AS taken_ts,
+  COALESCE((SELECT MAX(u.seq) FROM utterances AS u WHERE u.agent = q.agent AND u.room_id = q.room_id
+    AND u.thread_id = COALESCE(q.thread_id, '') AND u.turn_id IS NOT q.turn_id), 0) AS last_said_in_thread,
+  COALESCE((SELECT MAX(u.seq) FROM utterances AS u WHERE u.agent = q.agent AND u.room_id = q.room_id
+    AND u.turn_id IS NOT q.turn_id), 0) AS last_said_in_room
+FROM touched JOIN questions AS q USING (question_id) LEFT JOIN selections AS s USING (question_id)
+ORDER BY q.seq
+
+-- name: turns_of_events
+SELECT delivery_id, event_id, turn_id FROM deliveries WHERE kind = 'message' AND turn_id IS NOT NULL AND (
+  delivery_id IN (SELECT value FROM json_each(:transactions)) OR event_id IN (SELECT value FROM json_each(:events)))
+
+-- name: record_sighting
+INSERT INTO sightings (seq, agent, event_id, server_ts, judged)
+VALUES (:seq, :agent, :event_id, :server_ts, :judged)
+
+-- name: acknowledge_delivery
+UPDATE deliveries SET state = 'sent', event_id = :event_id, error = NULL, settled_at = :now
+WHERE delivery_id = :delivery_id AND event_id IS NULL
+
+-- name: acknowledge_question
+UPDATE questions SET event_id = :event_id WHERE delivery_id = :delivery_id AND event_id IS NULL
+
+-- name: open_question
+UPDATE questions SET event_id = :event_id, asked_ts = :asked_ts, opened_seq = :seq,
+  state = CASE WHEN state = 'posting' THEN 'open' ELSE state END
+WHERE question_id = :question_id AND opened_seq IS NULL
+
+-- name: record_utterance
+INSERT INTO utterances (agent, room_id, thread_id, turn_id, seq)
+VALUES (:agent, :room_id, COALESCE(:thread_id, ''), :turn_id, :seq)
+ON CONFLICT (room_id, agent, thread_id) DO UPDATE SET turn_id = excluded.turn_id, seq = excluded.seq
+
+-- name: record_verdict
+INSERT INTO verdicts (event_id, question_id, sender, verdict, reason, decided_at)
+VALUES (:event_id, :question_id, :sender, :verdict, :reason, :now)
+
+-- name: record_selection
+INSERT INTO selections (question_id, source_event_id, turn_id, answered_by, answered_by_name, number, key, answered_ts)
+VALUES (:question_id, :source_event_id, :turn_id, :answered_by, :answered_by_name, :number, :key, :answered_ts)
+
+-- name: close_question
+UPDATE questions SET state = :state, closed_seq = :seq WHERE question_id = :question_id
+
+-- name: drop_unsent_buttons
+UPDATE deliveries SET state = 'dropped', error = 'the question was closed first', settled_at = :now
+WHERE question_id = :question_id AND kind = 'button' AND state = 'pending'
+
+-- name: buttons_out
+SELECT delivery_id, agent, room_id FROM deliveries WHERE question_id = :question_id AND kind = 'button' AND state IN ('attempted', 'sent')
+ORDER BY seq
+
+-- name: record_said
+INSERT OR IGNORE INTO messages (room_id, thread_id, event_id, sender, text)
+VALUES (:room_id, :thread_id, :event_id, :sender, :text)
+
+-- name: record_reply_part
+INSERT OR IGNORE INTO messages (room_id, thread_id, delivery_id, sender, text)
+VALUES (:room_id, :thread_id, :delivery_id, :sender, :text)
+
+-- name: record_turn
+INSERT OR IGNORE INTO turns
+  (turn_id, agent, kind, room_id, thread_id, source_event_id, sender, sender_name, text, selection, queued_at)
+VALUES
+  (:turn_id, :agent, :kind, :room_id, :thread_id, :source_event_id, :sender, :sender_name, :text, :selection, :now)
+
+-- name: record_delivery
+INSERT OR IGNORE INTO deliveries
+  (delivery_id, agent, room_id, kind, rank, turn_id, question_id, target_id, after_turn, content, recorded_at)
+VALUES
+  (:delivery_id, :agent, :room_id, :kind, :rank, :turn_id, :question_id, :target_id, :after_turn, :content, :now)
+
+-- name: record_question
+INSERT INTO questions
+  (question_id, agent, room_id, thread_id, turn_id, delivery_id, requester, text, part, state, recorded_at)
+VALUES
+  (:question_id, :agent, :room_id, :thread_id, :turn_id, :delivery_id, :requester, :text, :part, 'posting', :now)
+
+-- name: questions_asked_anew
+SELECT question_id, delivery_id, part, state FROM questions
+WHERE agent = :agent AND room_id = :room_id AND thread_id IS :thread_id AND text = :text AND state IN ('posting', 'open')
+
+-- name: record_problem
+INSERT INTO problems (agent, room_id, thread_id, turn_id, code, message)
+VALUES (:agent, :room_id, :thread_id, :turn_id, :code, :message)
+
+-- name: tell_problems
+UPDATE problems SET told_in = :turn_id
+WHERE agent = :agent AND room_id = :room_id AND thread_id IS :thread_id AND told_in IS NULL
+
+-- name: untold_problems
+SELECT code, message FROM problems
+WHERE agent = :agent AND room_id = :room_id AND thread_id IS :thread_id AND told_in IS NULL ORDER BY problem_id
+
+-- name: heads_of_threads
+SELECT t.turn_id, t.agent, t.kind, t.room_id, t.thread_id, t.source_event_id, t.sender, t.sender_name, t.text,
+  t.selection, t.failures, t.due_at
+FROM turns AS t
+WHERE t.agent = :agent AND t.state = 'queued' AND NOT EXISTS (
+  SELECT 1 FROM turns AS earlier WHERE earlier.agent = t.agent AND earlier.state = 'queued'
+    AND earlier.room_id = t.room_id AND earlier.thread_id IS t.thread_id AND earlier.seq < t.seq)
+ORDER BY t.seq
+
+-- name: end_turn
+UPDATE turns SET state = 'done', reply = :reply, error = NULL, ended_at = :now
+WHERE turn_id = :turn_id AND state = 'queued'
+
+-- name: delay_turn
+UPDATE turns SET failures = failures + 1, error = :error, due_at = :due_at WHERE turn_id = :turn_id AND state = 'queued'
+
+-- name: park_turn
+UPDATE turns SET state = 'parked', failures = failures + 1, error = :error, ended_at = :now
+WHERE turn_id = :turn_id AND state = 'queued'
+
+-- name: requeue_parked_turns
+UPDATE turns SET state = 'queued', due_at = 0, ended_at = NULL WHERE agent = :agent AND state = 'parked'
+
+-- name: requeue_turn
+UPDATE turns SET state = 'queued', due_at = 0, ended_at = NULL WHERE turn_id = :turn_id AND state = 'parked'
+
+-- name: history_of_thread
+SELECT m.sender, m.text FROM messages AS m LEFT JOIN deliveries AS d USING (delivery_id)
+WHERE m.room_id = :room_id AND (m.thread_id IS :thread_id OR (:thread_id IS NOT NULL AND m.event_id = :thread_id))
+  AND (m.event_id IS NULL OR m.message_id < (SELECT message_id FROM messages WHERE event_id = :source_event_id))
+  AND (d.state IS NULL OR d.state NOT IN ('refused', 'dropped'))
+ORDER BY m.message_id DESC LIMIT :limit
+
+-- name: open_questions_of_thread
+SELECT question_id, event_id, text FROM questions
+WHERE agent = :agent AND room_id = :room_id AND thread_id IS :thread_id AND state IN ('posting', 'open')
+  AND event_id IS NOT NULL ORDER BY seq DESC LIMIT :limit
+
+-- name: next_delivery
+SELECT d.delivery_id, d.agent, d.room_id, d.kind, d.content, d.question_id, d.target_id, target.event_id AS target_event,
+  target.state AS target_state
+FROM deliveries AS d LEFT JOIN deliveries AS target ON target.delivery_id = d.target_id
+WHERE d.agent = :agent AND d.state IN ('pending', 'attempted')
+  AND (d.target_id IS NULL OR target.state NOT IN ('pending', 'attempted'))
+  AND (d.after_turn IS NULL OR NOT EXISTS (SELECT 1 FROM turns WHERE turn_id = d.after_turn AND state = 'queued'))
+ORDER BY d.rank, d.seq LIMIT 1
+
+-- name: attempt_delivery
+UPDATE deliveries SET state = 'attempted' WHERE delivery_id = :delivery_id
+
+-- name: settle_delivery
+UPDATE deliveries SET state = :state, error = :error, settled_at = :now WHERE delivery_id = :delivery_id
+
+-- name: question_of_delivery
+SELECT question_id, agent, room_id, thread_id, turn_id, state FROM questions WHERE delivery_id = :delivery_id
+
+-- name: report_agents
+SELECT a.agent, a.user_id,
+  (SELECT json_group_object(state, number) FROM
+    (SELECT state, COUNT(*) AS number FROM turns WHERE turns.agent = a.agent GROUP BY state)) AS turns,
+  (SELECT json_group_object(state, number) FROM
+    (SELECT state, COUNT(*) AS number FROM questions WHERE questions.agent = a.agent GROUP BY state)) AS questions,
+  (SELECT json_group_object(state, number) FROM
+    (SELECT state, COUNT(*) AS number FROM deliveries WHERE deliveries.agent = a.agent GROUP BY state)) AS deliveries
+FROM accounts AS a ORDER BY a.agent
+
+-- name: report_parked
+SELECT turn_id, agent, room_id, source_event_id AS event_id, failures, error FROM turns WHERE state = 'parked' ORDER BY seq
+
+-- name: report_refused
+SELECT delivery_id, agent, room_id, kind, error FROM deliveries WHERE state = 'refused' ORDER BY seq DESC LIMIT 20
+
+-- name: report_questions
+SELECT q.question_id, q.agent, q.room_id, q.thread_id, q.event_id, q.state, q.text AS question_text, q.requester, q.turn_id,
+  q.asked_ts, q.part, s.number, s.key, s.answered_by, s.answered_ts, s.source_event_id, s.turn_id AS selection_turn_id
+FROM questions AS q LEFT JOIN selections AS s USING (question_id)
+WHERE :question_id IS NULL OR q.question_id = :question_id
+ORDER BY q.seq DESC
+
+-- name: report_turn
+SELECT turn_id, agent, kind, room_id, thread_id, source_event_id, sender, text, selection, state, failures, error, reply,
+  queued_at, ended_at
+FROM turns WHERE turn_id = :turn_id
+
+-- name: report_ids
+SELECT (SELECT question_id FROM questions WHERE question_id = :id OR event_id = :id) AS question_id,
+  (SELECT turn_id FROM turns WHERE turn_id = :id OR source_event_id = :id ORDER BY seq LIMIT 1) AS turn_id
+
+-- name: report_deliveries
+SELECT delivery_id, kind, state, event_id, error FROM deliveries
+WHERE question_id = :question_id OR turn_id = :turn_id ORDER BY seq
+
+-- name: report_verdicts
+SELECT event_id, sender, verdict, reason FROM verdicts WHERE question_id = :question_id ORDER BY decided_at
+
+-- name: report_verdict
+SELECT event_id, verdict, reason, question_id FROM verdicts WHERE event_id = :event_id
+
+-- name: report_event
+SELECT
+  (SELECT kind || ' of ' || agent FROM deliveries WHERE event_id = :event_id) AS sent,
+  (SELECT question_id FROM deliveries WHERE event_id = :event_id) AS question_id,
+  (SELECT group_concat(agent || ' (' || turn_id || ', ' || state || ')', ', ') FROM turns
+    WHERE source_event_id = :event_id) AS turns,
+  (SELECT group_concat(agent, ', ') FROM sightings WHERE event_id = :event_id) AS seen_by,
+  (SELECT MAX(judged) FROM sightings WHERE event_id = :event_id) AS judged

@@ -1,0 +1,141 @@
+"""What happened, for people and programs that ask: read only, beside a running bridge."""
+
+import json
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from mindbridge.journal.database import FILE_NAME, QUERIES, JournalError, migrations
+from mindbridge.questions.render import part_from_json
+
+Report = dict[str, Any]
+
+
+class Reports:
+    """Questions to the journal in a data home."""
+
+    def __init__(self, home: Path) -> None:
+        """Takes the data home.
+
+        Raises:
+            JournalError: there is no journal of this version in it.
+        """
+        self._path = home / FILE_NAME
+        if not self._path.is_file():
+            raise JournalError(f"{self._path}: there is no journal yet; `mindbridge run` makes it")
+        version = int(self._rows("PRAGMA user_version")[0]["user_version"])
+        if version != migrations()[-1][0]:
+            raise JournalError(
+                f"{self._path}: has version {version}; run the bridge of this version once, or install the newer"
+            )
+
+    def _rows(self, statement: str, **parameters: object) -> list[Report]:
+        try:
+            with closing(
+                sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True, timeout=10)
+            ) as connection:
+                connection.row_factory = sqlite3.Row
+                return [dict(row) for row in connection.execute(statement, parameters)]
+        except sqlite3.Error as error:
+            raise JournalError(f"{self._path}: can't be read: {error}") from error
+
+    def _query(self, name: str, **parameters: object) -> list[Report]:
+        return self._rows(QUERIES[name], **parameters)
+
+    def status(self) -> Report:
+        """Numbers by agent, the parked turns and the refused deliveries."""
+        agents = [
+            {
+                "agent": row["agent"],
+                "user_id": row["user_id"],
+                **{name: json.loads(row[name]) for name in ("turns", "questions", "deliveries")},
+            }
+            for row in self._query("report_agents")
+        ]
+        return {
+            "journal": str(self._path),
+            "agents": agents,
+            "parked": self._query("report_parked"),
+            "refused": self._query("report_refused"),
+        }
+
+    def questions(self, question_id: str | None = None) -> list[Report]:
+        """All questions, the newest first, each with its answer if it has one."""
+        return [_question(row) for row in self._query("report_questions", question_id=question_id)]
+
+    def show(self, wanted: str) -> Report | None:
+        """All about the question or turn with this id, or with this event; None where there is neither."""
+        found = self._query("report_ids", id=wanted)[0]
+        question_id, turn_id = found["question_id"], found["turn_id"]
+        if question_id is not None:
+            question = self.questions(question_id)[0]
+            deliveries = self._query("report_deliveries", question_id=question_id, turn_id=None)
+            verdicts = self._query("report_verdicts", question_id=question_id)
+            return {"question": question, "deliveries": deliveries, "verdicts": verdicts}
+        if turn_id is not None:
+            turn = self._query("report_turn", turn_id=turn_id)[0]
+            turn |= {"selection": json.loads(turn["selection"]) if turn["selection"] else None}
+            turn |= {name: _iso(turn[name]) for name in ("queued_at", "ended_at")}
+            return {"turn": turn, "deliveries": self._query("report_deliveries", question_id=None, turn_id=turn_id)}
+        return None
+
+    def why(self, event_id: str) -> Report:
+        """What became of an event: its verdict, or why it has none."""
+        verdicts = self._query("report_verdict", event_id=event_id)
+        if verdicts:
+            return verdicts[0]
+        event = self._query("report_event", event_id=event_id)[0]
+        if event["sent"]:
+            reason = f"It was sent by the bridge: {event['sent']}."
+        elif event["turns"]:
+            reason = f"It was an ordinary message and started a turn of {event['turns']}."
+        elif event["judged"]:
+            reason = f"It was seen by {event['seen_by']}, answered no question and was a message to no agent."
+        elif event["seen_by"]:
+            reason = f"It is from before the account counted in its room (seen by {event['seen_by']})."
+        else:
+            reason = "No agent's account was ever shown it."
+        return {"event_id": event_id, "verdict": None, "reason": reason, "question_id": event["question_id"]}
+
+
+def _question(row: Report) -> Report:
+    part = part_from_json(row["part"])
+    options = [] if part.question is None else part.question.options
+    chosen = next((option for option in options if option.number == row["number"]), None)
+    answer = chosen and {
+        "number": chosen.number,
+        "key": row["key"],
+        "label": chosen.label,
+        "value": chosen.value,
+        "answered_by": row["answered_by"],
+        "answered_at": _iso(row["answered_ts"]),
+        "source_event_id": row["source_event_id"],
+        "turn_id": row["selection_turn_id"],
+    }
+    kept = (
+        "question_id",
+        "agent",
+        "room_id",
+        "thread_id",
+        "event_id",
+        "state",
+        "question_text",
+        "requester",
+        "turn_id",
+    )
+    shown = [
+        {"number": each.number, "button": each.button, "label": each.label, "value": each.value} for each in options
+    ]
+    return {name: row[name] for name in kept} | {
+        "asked_at": _iso(row["asked_ts"]),
+        "options": shown,
+        "selection": answer,
+    }
+
+
+def _iso(milliseconds: int | None) -> str | None:
+    if milliseconds is None:
+        return None
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

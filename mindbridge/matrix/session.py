@@ -1,0 +1,202 @@
+"""One account's connection to its homeserver."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+from http import HTTPStatus
+from typing import Any
+
+import aiohttp
+import nio
+from nio.client.async_client import AsyncClient, AsyncClientConfig
+
+from mindbridge.config.schema import Account
+from mindbridge.events import Invite, JoinedRoom, RoomEvent, SyncBatch
+from mindbridge.ids import AgentName, DeliveryId, EventId, RoomId, UserId
+from mindbridge.matrix.devices import Device, DeviceFolder
+from mindbridge.matrix.errors import Limited, MatrixError, Refused, TokenRejected, Unreachable
+from mindbridge.matrix.inbound import read_event
+
+log = logging.getLogger(__name__)
+
+DEVICE_NAME = "mindbridge"
+REQUEST_SECONDS = 30.0
+SYNC_WAIT_MS = 30_000
+SYNC_SECONDS = 60.0
+TYPING_MS = 30_000
+_TIMELINE_LIMIT = 100
+_BAD_CREDENTIAL = frozenset({"M_FORBIDDEN", "M_USER_DEACTIVATED", "M_INVALID_USERNAME"})
+_FILTER = {
+    "presence": {"not_types": ["*"]},
+    "account_data": {"not_types": ["*"]},
+    "room": {
+        "timeline": {"limit": _TIMELINE_LIMIT},
+        "ephemeral": {"not_types": ["*"]},
+        "account_data": {"not_types": ["*"]},
+    },
+}
+
+
+class Session:
+    """One account on its homeserver; all methods raise `MatrixError` and its kinds."""
+
+    def __init__(self, homeserver: str, agent: AgentName, account: Account, devices: DeviceFolder) -> None:
+        self.agent = agent
+        self.user_id = UserId(account.user_id)
+        self._account = account
+        self._devices = devices
+        config = AsyncClientConfig(
+            max_limit_exceeded=0, max_timeouts=0, request_timeout=REQUEST_SECONDS, store_sync_tokens=False
+        )
+        self._client = AsyncClient(homeserver, account.user_id, config=config)
+        self._has_state = False
+
+    async def open(self) -> None:
+        """Logs in: with the device kept in the data home, else by token, else by password as a new device."""
+        if self._account.access_token is not None:
+            await self._use_token(self._account.access_token.get_secret_value(), self._account.device_id)
+            return
+        device = self._devices.load(self.agent, self.user_id)
+        if device is not None:
+            try:
+                await self._use_token(device.access_token, device.device_id)
+            except TokenRejected:
+                log.warning("token_rejected agent=%s device_id=%s; logging in again", self.agent, device.device_id)
+            else:
+                return
+        device = await self._log_in(None if device is None else device.device_id)
+        self._devices.save(self.agent, device)
+        self._client.restore_login(device.user_id, device.device_id, device.access_token)
+
+    async def _use_token(self, token: str, device_id: str | None) -> None:
+        self._client.access_token = token
+        answer = await self._ask("whoami", self._client.whoami())
+        if answer.user_id != self.user_id:
+            raise TokenRejected(f"{self.user_id}: the access token belongs to {answer.user_id}; use this account's own")
+        if device_id is not None and answer.device_id not in {None, device_id}:
+            raise TokenRejected(
+                f"{self.user_id}: the access token belongs to device {answer.device_id}, not {device_id}"
+            )
+        self._client.restore_login(self.user_id, answer.device_id or device_id or "", token)
+
+    async def _log_in(self, device_id: str | None) -> Device:
+        password = self._account.password
+        if password is None:
+            raise TokenRejected(f"{self.user_id}: has no password to log in with")
+        self._client.access_token = ""
+        self._client.device_id = device_id
+        try:
+            answer = await self._ask("login", self._client.login(password.get_secret_value(), device_name=DEVICE_NAME))
+        except Refused as error:
+            if error.errcode in _BAD_CREDENTIAL:
+                raise TokenRejected(f"{error}; check the account's password") from error
+            raise
+        log.info("logged_in agent=%s user_id=%s device_id=%s", self.agent, self.user_id, answer.device_id)
+        return Device(user_id=UserId(answer.user_id), device_id=answer.device_id, access_token=answer.access_token)
+
+    async def sync(self, since: str | None, *, wait: bool) -> SyncBatch:
+        """The next sync response after `since`; with `wait` the server holds it back until something happens."""
+        answer = await self._ask(
+            "sync",
+            self._client.sync(
+                timeout=SYNC_WAIT_MS if wait and self._has_state else 0,
+                sync_filter=_FILTER,
+                since=since,
+                full_state=not self._has_state,
+            ),
+            SYNC_SECONDS,
+        )
+        self._has_state = True
+        return SyncBatch(
+            next_batch=answer.next_batch,
+            first=since is None,
+            joined=tuple(self._joined_room(RoomId(room_id), room) for room_id, room in answer.rooms.join.items()),
+            invites=tuple(
+                invite
+                for room_id, room in answer.rooms.invite.items()
+                if (invite := self._invite(RoomId(room_id), room)) is not None
+            ),
+            left=tuple(RoomId(room_id) for room_id in answer.rooms.leave),
+        )
+
+    def _joined_room(self, room_id: RoomId, room: Any) -> JoinedRoom:
+        known = self._client.rooms[room_id]
+        read = (
+            read_event(event.source, self.user_id, lambda user: known.user_name(user) or user)
+            for event in room.timeline.events
+        )
+        return JoinedRoom(
+            room_id=room_id,
+            members=frozenset(UserId(user) for user in known.users if user not in known.invited_users),
+            limited=bool(room.timeline.limited),
+            events=tuple(event for event in read if isinstance(event, RoomEvent)),
+        )
+
+    def _invite(self, room_id: RoomId, room: Any) -> Invite | None:
+        for event in room.invite_state:
+            source = event.source
+            if source.get("type") == "m.room.member" and source.get("state_key") == self.user_id:
+                server_ts = source.get("origin_server_ts")
+                return Invite(
+                    room_id, UserId(str(source.get("sender"))), server_ts if isinstance(server_ts, int) else 0
+                )
+        return None
+
+    async def send(self, room_id: RoomId, event_type: str, content: dict[str, Any], transaction: DeliveryId) -> EventId:
+        """Sends an event; the same transaction id again gives the same event."""
+        sending = self._client.room_send(
+            room_id, event_type, content, tx_id=transaction, ignore_unverified_devices=True
+        )
+        return EventId((await self._ask("send", sending)).event_id)
+
+    async def redact(self, room_id: RoomId, event_id: EventId, transaction: DeliveryId) -> EventId:
+        """Withdraws an event; gives the redaction's own id."""
+        return EventId(
+            (await self._ask("redact", self._client.room_redact(room_id, event_id, tx_id=transaction))).event_id
+        )
+
+    async def join(self, room: str) -> RoomId:
+        """Joins a room by id or alias."""
+        return RoomId((await self._ask(f"join {room}", self._client.join(room))).room_id)
+
+    async def leave(self, room_id: RoomId) -> None:
+        """Leaves a room, or declines an invitation to it."""
+        await self._ask("leave", self._client.room_leave(room_id))
+
+    async def show_typing(self, room_id: RoomId, *, typing: bool) -> None:
+        """Shows or ends the typing notice; a shown one ends by itself after `TYPING_MS`."""
+        await self._ask("typing", self._client.room_typing(room_id, typing, timeout=TYPING_MS))
+
+    async def set_display_name(self, name: str) -> None:
+        """Sets the account's display name where it is another."""
+        answer = await self._ask("displayname", self._client.get_displayname())
+        if answer.displayname != name:
+            await self._ask("displayname", self._client.set_displayname(name))
+
+    async def close(self) -> None:
+        """Closes the connection; the device stays logged in."""
+        await self._client.close()  # type: ignore[no-untyped-call]
+
+    async def _ask(self, what: str, request: Awaitable[Any], seconds: float = REQUEST_SECONDS) -> Any:
+        try:
+            async with asyncio.timeout(seconds):
+                answer = await request
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Unreachable(f"{self.user_id}: {what}: {str(error) or type(error).__name__}") from error
+        except nio.LocalProtocolError as error:
+            raise MatrixError(f"{self.user_id}: {what}: {error}") from error
+        if isinstance(answer, nio.ErrorResponse):
+            raise self._translated(what, answer)
+        return answer
+
+    def _translated(self, what: str, answer: nio.ErrorResponse) -> MatrixError:
+        transport = answer.transport_response
+        status = transport.status if isinstance(transport, aiohttp.ClientResponse) else 0
+        message = f"{self.user_id}: {what}: {answer.status_code or status} {answer.message}"
+        if status == HTTPStatus.TOO_MANY_REQUESTS or answer.status_code == "M_LIMIT_EXCEEDED":
+            return Limited(message, answer.retry_after_ms or 5_000)
+        if answer.status_code in {"M_UNKNOWN_TOKEN", "M_MISSING_TOKEN"}:
+            return TokenRejected(f"{message}; the account needs a new access token, or a password to log in again with")
+        if HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR:
+            return Refused(message, answer.status_code or f"HTTP {status}")
+        return Unreachable(message)
