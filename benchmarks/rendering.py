@@ -9,13 +9,14 @@ import time
 from collections.abc import Callable
 
 from markdown_it import MarkdownIt
+from table import Figure, print_table
 
 from mindbridge.questions.read import MAX_REPLY_BYTES, read_reply
 from mindbridge.questions.render import render_reply
 
 ROUNDS = 200
 MAX_RATIO = 1.6
-MAX_HOSTILE_SECONDS = 0.5
+MAX_HOSTILE_MS = 500.0
 
 BLOCK = """```interactive
 {"question": "What approach would you prefer?",
@@ -121,16 +122,16 @@ HOSTILE: dict[str, str | Callable[[int], str]] = {
 }
 
 
-def read_and_render(text: str) -> int:
-    """How many messages a reply becomes."""
-    return len(render_reply(read_reply(text)))
+def read_and_render(text: str) -> None:
+    """All that is done with a reply before it is sent."""
+    render_reply(read_reply(text))
 
 
 def seconds(call: Callable[[str], object], text: str) -> float:
-    """How long a call takes."""
-    start = time.perf_counter()
+    """How much of the processor's time a call takes, whatever else the machine does."""
+    start = time.thread_time()
     call(text)
-    return time.perf_counter() - start
+    return time.thread_time() - start
 
 
 def ordinary_ratio() -> tuple[float, float]:
@@ -139,6 +140,7 @@ def ordinary_ratio() -> tuple[float, float]:
     text = text.encode()[: 4 * 1024].decode()
     plain = MarkdownIt()
     ours, theirs = [], []
+    read_and_render(text)
     for _ in range(ROUNDS):
         ours.append(seconds(read_and_render, text))
         theirs.append(seconds(plain.render, text))
@@ -152,20 +154,21 @@ def hostile_text(pattern: str | Callable[[int], str]) -> str:
 
 
 def main() -> int:
-    """Print the table; 1 if a target is missed."""
+    """Print the tables; 1 if a target is missed."""
     ours, theirs = ordinary_ratio()
-    ratio = ours / theirs
-    missed = ratio > MAX_RATIO
-    print(f"{'4 KB reply with a block':<28}{'read + render':>15}{'MarkdownIt':>12}{'ratio':>8}{'target':>9}")
-    print(f"{'median of ' + str(ROUNDS):<28}{ours * 1e3:>12.2f} ms{theirs * 1e3:>9.2f} ms{ratio:>8.2f}{'≤ 1.60':>9}")
-    print(f"\n{'256 KB of':<28}{'read + render':>15}{'messages':>12}{'':>8}{'target':>9}")
+    ordinary = [
+        Figure("one MarkdownIt().render", theirs * 1e3, None, "ms"),
+        Figure("read + render", ours * 1e3, None, "ms"),
+        Figure("read + render, as a multiple of it", ours / theirs, MAX_RATIO),
+    ]
+    status = print_table(f"4 KB reply with a block, median of {ROUNDS}", ordinary)
+    print()
+    hostile = []
     for name, pattern in HOSTILE.items():
         text = hostile_text(pattern)
         taken = min(seconds(read_and_render, text) for _ in range(2))
-        missed = missed or taken >= MAX_HOSTILE_SECONDS
-        mark = "  MISSED" if taken >= MAX_HOSTILE_SECONDS else ""
-        print(f"{name:<28}{taken * 1e3:>12.0f} ms{read_and_render(text):>12}{'':>8}{'< 500 ms':>9}{mark}")
-    return int(missed)
+        hostile.append(Figure(name, taken * 1e3, MAX_HOSTILE_MS, "ms"))
+    return print_table("read + render 256 KB of", hostile) or status
 
 
 if __name__ == "__main__":

@@ -3,115 +3,22 @@
 import asyncio
 import logging
 import signal
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from mindbridge.agents.backend import Backend, make_backend
-from mindbridge.bridge.delivery import Deliverer
-from mindbridge.bridge.intake import Intake
-from mindbridge.bridge.pace import Bell, growing_delays, now_ms
+from mindbridge.bridge.agent_bridge import AgentBridge, unless_stopped
+from mindbridge.bridge.pace import growing_delays
 from mindbridge.bridge.roster import Roster
-from mindbridge.bridge.turns import TurnRunner
-from mindbridge.config.schema import AgentConfig, Config
+from mindbridge.config.schema import Config
 from mindbridge.ids import AgentName
-from mindbridge.journal.admissions import AdmissionStore
 from mindbridge.journal.database import Database, Ownership
-from mindbridge.journal.outbox import Outbox
-from mindbridge.journal.turns import TurnStore
-from mindbridge.matrix.devices import DeviceFolder
-from mindbridge.matrix.errors import Limited, MatrixError, Refused, Unreachable
-from mindbridge.matrix.session import Session
+from mindbridge.matrix.errors import MatrixError
 
 log = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 8.0
 _WATCH_SECONDS = 1.0
-
-
-class _Agent:
-    """One agent's parts: its account's session, what comes in, its turns, what goes out."""
-
-    def __init__(
-        self,
-        name: AgentName,
-        config: AgentConfig,
-        backend: Backend,
-        roster: Roster,
-        database: Database,
-        wake: Callable[[], None],
-    ) -> None:
-        devices = DeviceFolder(roster.config.journal)
-        self.name = name
-        self.user_id = config.account.user_id
-        self._display_name = config.display_name
-        self._session = Session(roster.config.homeserver, name, config.account, devices)
-        self.deliverer = Deliverer(self._session, Outbox(database), now_ms)
-        self.intake = Intake(self._session, AdmissionStore(database), roster, config.rooms, now_ms, wake)
-        turns = TurnStore(database)
-        self.turns = TurnRunner(config, backend, self._session, turns, roster, now_ms, self.deliverer.bell.ring)
-
-    async def run(self, stop: asyncio.Event) -> None:
-        """Runs until `stop`, then drains.
-
-        Raises:
-            MatrixError: the account can't be used.
-        """
-        try:
-            if not await _unless_stopped(stop, self._open()):
-                return
-            async with asyncio.TaskGroup() as tasks:
-                intake = tasks.create_task(self.intake.run())
-                delivering = tasks.create_task(self._deliver())
-                running = tasks.create_task(self.turns.run())
-                await stop.wait()
-                intake.cancel()
-                self.turns.stop()
-                await running
-                self.deliverer.stop()
-                if not self.intake.ready.is_set():
-                    delivering.cancel()
-        finally:
-            await self._session.close()
-
-    async def _open(self) -> None:
-        delays = growing_delays()
-        while True:
-            try:
-                await self._session.open()
-                await self._show_display_name()
-            except (Unreachable, Limited) as error:
-                delay = next(delays)
-                log.warning("homeserver_unreachable agent=%s retry_in=%.1fs error=%s", self.name, delay, error)
-                await asyncio.sleep(delay)
-            else:
-                return
-
-    async def _show_display_name(self) -> None:
-        if self._display_name is None:
-            return
-        try:
-            await self._session.set_display_name(self._display_name)
-        except Refused as error:
-            log.warning("display_name_refused agent=%s error=%s", self.name, error)
-
-    async def _deliver(self) -> None:
-        await self.intake.ready.wait()
-        await self.deliverer.run()
-
-
-async def _unless_stopped(stop: asyncio.Event, work: Coroutine[None, None, None]) -> bool:
-    """Whether `work` was done before `stop`; if not, it is cancelled."""
-    working = asyncio.create_task(work)
-    stopping = asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            await working
-            return True
-        return False
-    finally:
-        working.cancel()
-        stopping.cancel()
 
 
 async def run_bridge(config: Config, *, on_ready: Callable[[], None] = lambda: None) -> int:
@@ -129,82 +36,98 @@ async def run_bridge(config: Config, *, on_ready: Callable[[], None] = lambda: N
         BackendUnusable: an agent's program can't be used.
     """
     roster = Roster(config)
-    backends = {name: make_backend(agent, config.folder) for name, agent in config.agents.items()}
+    backends = {AgentName(name): make_backend(agent, config.folder) for name, agent in config.agents.items()}
     ownership = Ownership(config.journal)
     try:
         database = await Database.open(config.journal)
         try:
-            return await _run_agents(roster, backends, database, on_ready)
+            return await _Bridge(roster, backends, database, on_ready).run()
         finally:
             await database.close()
     finally:
         ownership.release()
 
 
-async def _run_agents(
-    roster: Roster, backends: dict[str, Backend], database: Database, on_ready: Callable[[], None]
-) -> int:
-    agents: list[_Agent] = []
-    bells: list[Bell] = []
+class _Bridge:
+    """All agents of one configuration, each on its own: the trouble of one does not stop the others."""
 
-    def wake() -> None:
-        for bell in bells:
-            bell.ring()
+    def __init__(
+        self, roster: Roster, backends: dict[AgentName, Backend], database: Database, on_ready: Callable[[], None]
+    ) -> None:
+        self._roster = roster
+        self._backends = backends
+        self._database = database
+        self._on_ready = on_ready
+        self._agents = {name: self._make(name) for name in backends}
+        self._stop = asyncio.Event()
 
-    for name, config in roster.config.agents.items():
-        agent = _Agent(AgentName(name), config, backends[name], roster, database, wake)
-        agents.append(agent)
-        bells += [agent.deliverer.bell, agent.turns.bell]
+    def _make(self, name: AgentName) -> AgentBridge:
+        config = self._roster.config.agents[name]
+        return AgentBridge(name, config, self._backends[name], self._roster, self._database, self._wake)
 
-    stop = asyncio.Event()
-    with _stopped_by_signals(stop):
-        async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(_supervise(agent, stop)) for agent in agents]
-            helpers = [tasks.create_task(_watch(database, wake)), tasks.create_task(_tell_ready(agents, on_ready))]
-            deadline = tasks.create_task(_enforce_deadline(stop, running))
-            results = await asyncio.gather(*running)
-            for helper in (*helpers, deadline):
-                helper.cancel()
-    log.info("stopped")
-    return 0 if stop.is_set() or any(results) else 1
+    def _wake(self) -> None:
+        for agent in self._agents.values():
+            agent.wake()
 
+    async def run(self) -> int:
+        """Runs until told to stop; 1 when no agent was left before that, else 0."""
+        with _stopped_by_signals(self._stop):
+            async with asyncio.TaskGroup() as tasks:
+                running = [tasks.create_task(self._supervise(name)) for name in self._backends]
+                others = [tasks.create_task(work) for work in (self._watch(), self._tell_ready(running))]
+                others.append(tasks.create_task(self._enforce_deadline(running)))
+                results = await asyncio.gather(*running)
+                for task in others:
+                    task.cancel()
+        log.info("stopped")
+        return 0 if self._stop.is_set() or any(results) else 1
 
-async def _supervise(agent: _Agent, stop: asyncio.Event) -> bool:
-    """Runs one agent; False when its account can't be used. The other agents go on."""
-    usable = True
-    try:
-        await agent.run(stop)
-    except* MatrixError as errors:
-        usable = False
-        for error in errors.exceptions:
-            log.error("agent_stopped agent=%s error=%s", agent.name, error)  # noqa: TRY400 - the error says all
-    except* asyncio.CancelledError:
-        log.warning("drain_unfinished agent=%s; what is not done yet goes on at the next start", agent.name)
-    return usable
+    async def _supervise(self, name: AgentName) -> bool:
+        """Runs one agent, again after an unforeseen fault; False when its account can't be used."""
+        delays = growing_delays(first=1.0)
+        while True:
+            usable, broke = True, False
+            try:
+                await self._agents[name].run(self._stop)
+            except* MatrixError as errors:
+                usable = False
+                for error in errors.exceptions:
+                    log.error("agent_stopped agent=%s error=%s", name, error)  # noqa: TRY400 - the error says all
+            except* asyncio.CancelledError:
+                log.warning("drain_unfinished agent=%s; what is not done yet goes on at the next start", name)
+            except* Exception:
+                broke = True
+                log.exception("agent_broke agent=%s; it is started again", name)
+            if not broke or not usable:
+                return usable
+            await unless_stopped(self._stop, asyncio.sleep(next(delays)))
+            if self._stop.is_set():
+                return True
+            self._agents[name] = self._make(name)
 
+    async def _enforce_deadline(self, running: list[asyncio.Task[bool]]) -> None:
+        await self._stop.wait()
+        await asyncio.sleep(DRAIN_SECONDS)
+        for task in running:
+            task.cancel()
 
-async def _enforce_deadline(stop: asyncio.Event, running: list[asyncio.Task[bool]]) -> None:
-    await stop.wait()
-    await asyncio.sleep(DRAIN_SECONDS)
-    for task in running:
-        task.cancel()
+    async def _watch(self) -> None:
+        """Notices what `mindbridge journal retry` writes from another process."""
+        version = await self._database.changes_by_others()
+        while True:
+            await asyncio.sleep(_WATCH_SECONDS)
+            if (newer := await self._database.changes_by_others()) != version:
+                version = newer
+                self._wake()
 
-
-async def _watch(database: Database, wake: Callable[[], None]) -> None:
-    """Notices what `mindbridge journal retry` writes from another process."""
-    version = await database.changes_by_others()
-    while True:
-        await asyncio.sleep(_WATCH_SECONDS)
-        if (newer := await database.changes_by_others()) != version:
-            version = newer
-            wake()
-
-
-async def _tell_ready(agents: list[_Agent], on_ready: Callable[[], None]) -> None:
-    for agent in agents:
-        await agent.intake.ready.wait()
-    log.info("ready agents=%d", len(agents))
-    on_ready()
+    async def _tell_ready(self, running: list[asyncio.Task[bool]]) -> None:
+        """Tells when each agent has had its first sync or can't be used."""
+        for name, task in zip(self._backends, running, strict=True):
+            ready = asyncio.ensure_future(self._agents[name].intake.ready.wait())
+            await asyncio.wait({ready, task}, return_when=asyncio.FIRST_COMPLETED)
+            ready.cancel()
+        log.info("ready agents=%d", sum(not task.done() for task in running))
+        self._on_ready()
 
 
 @contextmanager

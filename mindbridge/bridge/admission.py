@@ -108,7 +108,6 @@ class _Admission:
         self._participations = set(snapshot.participations)
         self._memberships = {each.room_id: each for each in snapshot.memberships}
         self._questions = {each.question_id: each for each in snapshot.questions}
-        self._selections: dict[QuestionId, Selected] = {}
 
     def run(self) -> None:
         for invite in self._batch.invites:
@@ -166,8 +165,9 @@ class _Admission:
 
     def _open_unseen(self, room: JoinedRoom) -> None:
         """In a timeline with a gap, a question that the server has counts as seen in the gap."""
+        shown = {event.event_id for event in room.events}
         for question in self._questions_in(room.room_id):
-            if question.event_id is not None and question.opened_seq is None:
+            if question.event_id is not None and question.event_id not in shown and question.opened_seq is None:
                 self._open(question, question.event_id, question.recorded_at)
 
     # Events
@@ -187,13 +187,17 @@ class _Admission:
             if not answers and not withdrawn:
                 self._take_message(room, event)
         elif isinstance(event, Reaction) and is_new:
-            self._try_reaction(event, withdrawn)
+            self._try_reaction(room, event, withdrawn)
         elif isinstance(event, Edit) and is_new:
             self._try_edit(room, event)
 
     def _hear_agent(self, speaker: AgentName, room: JoinedRoom, event: Message) -> None:
         claimed = self._questions.get(QuestionId(event.question_id)) if event.question_id else None
-        is_question = claimed is not None and (claimed.agent, claimed.room_id) == (speaker, room.room_id)
+        is_question = (
+            claimed is not None
+            and (claimed.agent, claimed.room_id) == (speaker, room.room_id)
+            and claimed.event_id in {None, event.event_id}
+        )
         if claimed is not None and is_question and claimed.opened_seq is None:
             self._open(claimed, event.event_id, event.server_ts)
         if event.is_notice:
@@ -202,7 +206,12 @@ class _Admission:
         if turn is None and claimed is not None and is_question:
             turn = claimed.turn_id
         utterance = Utterance(
-            agent=speaker, room_id=room.room_id, thread_id=event.thread_id, turn_id=turn, seq=self._seq
+            agent=speaker,
+            room_id=room.room_id,
+            thread_id=event.thread_id,
+            event_id=event.event_id,
+            turn_id=turn,
+            seq=self._seq,
         )
         self.decisions.utterances.append(utterance)
         for question in self._questions_in(room.room_id):
@@ -262,11 +271,11 @@ class _Admission:
     # Answers
 
     def _questions_in(self, room_id: RoomId) -> list[AskedQuestion]:
-        """The room's questions that the snapshot holds, in the order in which they were asked."""
+        """The room's questions that the snapshot holds, in the order in which they were recorded."""
         return [each for each in self._questions.values() if each.room_id == room_id]
 
-    def _try_reaction(self, event: Reaction, withdrawn: bool) -> None:  # noqa: FBT001
-        question = next((each for each in self._questions.values() if each.event_id == event.target), None)
+    def _try_reaction(self, room: JoinedRoom, event: Reaction, withdrawn: bool) -> None:  # noqa: FBT001
+        question = next((each for each in self._questions_in(room.room_id) if each.event_id == event.target), None)
         if question is None or self._roster.agent(question.agent) is None:
             self._record(event, None, Verdict.UNKNOWN_QUESTION, "The reaction is on no question of a configured agent.")
             return
@@ -274,9 +283,6 @@ class _Admission:
         if match is None:
             self._record(event, question, Verdict.NOT_AN_OPTION, "The reaction is no button of the question.")
             return
-        if question.opened_seq is None:
-            self._open(question, event.target, question.recorded_at)
-            question = self._questions[question.question_id]
         key = str(match.option.number) if match.as_number else match.option.button
         self._judge(_Attempt(event, question, match.option, key), withdrawn=withdrawn, is_person=True)
 
@@ -297,9 +303,10 @@ class _Admission:
 
     def _attempt_of(self, room: JoinedRoom, event: Message) -> _Attempt | None:
         text = _answer_text(event)
-        asked = [each for each in self._questions_in(room.room_id) if each.opened_seq is not None]
+        recorded = [each for each in self._questions_in(room.room_id) if self._roster.agent(each.agent) is not None]
         if event.reply_to is not None:
-            return _attempt(event, text, (each for each in asked if each.event_id == event.reply_to), labels=True)
+            return _attempt(event, text, (each for each in recorded if each.event_id == event.reply_to), labels=True)
+        asked = sorted((each for each in recorded if each.opened_seq is not None), key=_opened_seq)
         here = [each for each in asked if event.thread_id in {each.thread_id, each.event_id}]
         late = [each for each in here[-1:] if _is_late(each, each.last_said_in_thread)]
         if attempt := _attempt(event, text, late, labels=False):
@@ -316,7 +323,7 @@ class _Admission:
     ) -> _Attempt | None:
         """A number typed in the main timeline, by a client without threads, for a question in a thread."""
         opened = [each for each in asked if each.state is State.OPEN]
-        meant = [each for each in opened if len(opened) == 1 and each.last_said_in_room <= (each.opened_seq or 0)]
+        meant = [each for each in opened if len(opened) == 1 and each.last_said_in_room <= _opened_seq(each)]
         if not opened:
             meant = [each for each in asked[-1:] if _is_late(each, each.last_said_in_room)]
         alone = self._roster.people_in(room) == 1
@@ -332,6 +339,11 @@ class _Admission:
         config = self._roster.agent(question.agent)
         if config is None:
             return
+        if question.opened_seq is None and question.event_id is not None:
+            # Whoever answers a question by its event has seen it, in a timeline that no account was shown whole.
+            self._open(question, question.event_id, question.recorded_at)
+            question = self._questions[question.question_id]
+            attempt = replace(attempt, question=question)
         verdict = judge(
             question.state,
             question.taken_number,
@@ -461,6 +473,10 @@ def _attempt(event: Message, text: str, questions: Iterable[AskedQuestion], *, l
     return None
 
 
+def _opened_seq(question: AskedQuestion) -> int:
+    return question.opened_seq or 0
+
+
 def _is_late(question: AskedQuestion, last_said: int) -> bool:
     """Whether the question was answered and its agent has said nothing since."""
     return question.state is State.ANSWERED and last_said <= (question.closed_seq or 0)
@@ -478,5 +494,5 @@ def _selection(question: AskedQuestion, selected: Selected, option: Option) -> S
         revision=question.revision,
         asked_at=wording.iso(question.asked_ts or question.recorded_at),
         answered_at=wording.iso(selected.answered_ts),
-        older=question.last_said_in_thread > (question.opened_seq or 0),
+        older=question.last_said_in_thread > _opened_seq(question),
     )

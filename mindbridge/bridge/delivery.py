@@ -1,8 +1,9 @@
 """From the journal to the homeserver: one account's deliveries, one after the other, in their order."""
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from mindbridge.bridge.pace import Bell, growing_delays
 from mindbridge.journal.outbox import Outbox
@@ -12,6 +13,8 @@ from mindbridge.matrix.errors import Limited, MatrixError, Refused, TokenRejecte
 from mindbridge.matrix.session import Session
 
 log = logging.getLogger(__name__)
+
+LULL_SECONDS = 0.25
 
 _EVENT_TYPES = {
     "message": "m.room.message",
@@ -33,6 +36,8 @@ class Deliverer:
         self._outbox = outbox
         self._now = now
         self._stopping = False
+        self._resting = asyncio.Event()
+        self._resting.set()
         self.bell = Bell()
 
     async def run(self) -> None:
@@ -42,29 +47,45 @@ class Deliverer:
             TokenRejected: the account can't be used any more.
         """
         delays = growing_delays()
+        held_until = await self._outbox.held_until(self._session.agent)
         while True:
-            held_for = await self._outbox.held_until(self._session.agent) - self._now()
-            if held_for > 0:
-                await asyncio.sleep(held_for / 1000)
+            if (held_for := held_until - self._now()) > 0:
+                await self._rest(asyncio.sleep(held_for / 1000))
             delivery = await self._outbox.claim_next(self._session.agent, self._now())
             if delivery is None:
                 if self._stopping:
                     return
-                await self.bell.wait()
+                await self._rest(self.bell.wait())
                 continue
             try:
                 await self._deliver(delivery)
             except Limited as error:
                 log.info("limited agent=%s retry_after_ms=%d", self._session.agent, error.retry_after_ms)
-                await self._outbox.hold(self._session.agent, self._now() + error.retry_after_ms)
+                held_until = self._now() + error.retry_after_ms
+                await self._outbox.hold(self._session.agent, held_until)
             except TokenRejected:
                 raise
             except MatrixError as error:
                 delay = next(delays)
                 log.warning("send_failed delivery_id=%s retry_in=%.1fs error=%s", delivery.delivery_id, delay, error)
-                await asyncio.sleep(delay)
+                await self._rest(asyncio.sleep(delay))
             else:
                 delays = growing_delays()
+
+    async def lull(self) -> None:
+        """Waits until nothing is being sent, at most `LULL_SECONDS`.
+
+        What is sent comes back in a sync response. One response for a question and its buttons costs the homeserver far
+        less than one for each of them, and they are sent the sooner.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LULL_SECONDS):
+                await self._resting.wait()
+
+    async def _rest(self, pause: Awaitable[None]) -> None:
+        self._resting.set()
+        await pause
+        self._resting.clear()
 
     def stop(self) -> None:
         """Lets `run` end when nothing is due any more."""

@@ -13,12 +13,13 @@ from mindbridge.journal.admissions import AdmissionStore
 from mindbridge.journal.records import Decisions, Membership
 from mindbridge.matrix.errors import MatrixError, Refused, TokenRejected
 from mindbridge.matrix.session import Session
+from mindbridge.questions.answers import Verdict
 
 log = logging.getLogger(__name__)
 
 
 class Intake:
-    """Takes one account's sync responses into the journal, for ever."""
+    """Takes one account's sync responses into the journal, for ever; waits for a `lull` before it asks for the next."""
 
     def __init__(
         self,
@@ -28,6 +29,7 @@ class Intake:
         rooms: Sequence[str],
         now: Callable[[], int],
         on_admitted: Callable[[], None],
+        lull: Callable[[], Awaitable[None]],
     ) -> None:
         self._session = session
         self._store = store
@@ -35,6 +37,7 @@ class Intake:
         self._rooms_to_join = list(rooms)
         self._now = now
         self._on_admitted = on_admitted
+        self._lull = lull
         self._memberships_due = True
         self.ready = asyncio.Event()
 
@@ -61,6 +64,7 @@ class Intake:
             since = batch.next_batch
             self.ready.set()
             await self._settle_memberships()
+            await self._lull()
 
     async def admit(self, batch: SyncBatch) -> None:
         """Commits what a sync response means, then lets the others know."""
@@ -112,8 +116,12 @@ class Intake:
 
 def _log(decisions: Decisions) -> None:
     for judged in decisions.verdicts:
-        log.info(
-            "answer_judged event_id=%s question_id=%s verdict=%s", judged.event_id, judged.question_id, judged.verdict
+        log.log(
+            logging.DEBUG if judged.verdict is Verdict.UNKNOWN_QUESTION else logging.INFO,
+            "answer_judged event_id=%s question_id=%s verdict=%s",
+            judged.event_id,
+            judged.question_id,
+            judged.verdict,
         )
     for turn in decisions.turns:
         log.info(

@@ -69,7 +69,7 @@ def outcome_of(turn: QueuedTurn, text: str, max_options: int) -> Outcome:
             for option in reply.question.options
         ]
     return Outcome(
-        reply=text,
+        reply=text.encode("utf-8", "replace").decode(),
         parts=parts,
         question=question,
         deliveries=deliveries,

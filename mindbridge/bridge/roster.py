@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from mindbridge.config.schema import AgentConfig, Config
 from mindbridge.events import JoinedRoom, Message
@@ -73,6 +74,5 @@ def thread_of(agent: AgentConfig, message: Message) -> EventId | None:
 def _is_mentioned(user_id: str, message: Message) -> bool:
     if message.mentions is not None:
         return user_id in message.mentions
-    words = f"{message.text}\n{message.formatted_text}"
-    escaped = user_id.replace("@", "%40").replace(":", "%3A")
-    return any(re.search(rf"{re.escape(form)}(?![\w.:-]*\w)", words, re.IGNORECASE) for form in (user_id, escaped))
+    words = unquote(f"{message.text}\n{message.formatted_text}")
+    return re.search(rf"{re.escape(user_id)}(?![\w.:-]*\w)", words, re.IGNORECASE) is not None

@@ -50,13 +50,17 @@ class ConfigError(Exception):
 
 
 def dotted(path: KeyPath) -> str:
-    """`agents.assistant.rooms[0]`; `(file)` for the file as a whole. Keys that are no plain words stand in quotes."""
+    """`agents.assistant.rooms[0]`; `(file)` for the file as a whole.
+
+    Keys that are no plain words stand in quotes, and only up to a colon, behind which there may be a secret.
+    """
     words = ""
     for part in path:
         if isinstance(part, int):
             words += f"[{part}]"
         else:
-            words += "." * bool(words) + (part if _PLAIN_KEY.fullmatch(part) else quoted(part))
+            name, colon, _ = part.partition(":")
+            words += "." * bool(words) + (part if _PLAIN_KEY.fullmatch(part) else quoted(name + colon))
     return words or "(file)"
 
 

@@ -32,7 +32,7 @@ class Access(_Section):
         '"*" means anyone',
     )
     bots: tuple[BotPattern, ...] = Field(
-        (), description='a list of user ids or patterns, such as ["@*bot:example.org"]'
+        default=(), description='a list of user ids or patterns, such as ["@*bot:example.org"]'
     )
 
     def allows(self, user_id: str) -> bool:
@@ -85,8 +85,8 @@ class CommandBackend(_Backend):
     """One process a turn, in the configuration's folder."""
 
     type: Literal["command"]
-    command: tuple[str, ...] = Field(
-        min_length=1, repr=False, description='a list of a program and its arguments, such as ["python3", "agent.py"]'
+    command: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(shapes.command)] = Field(
+        repr=False, description='a list of a program and its arguments, such as ["python3", "agent.py"]'
     )
 
 
@@ -113,7 +113,7 @@ class AgentConfig(_Section):
 
     account: Account = Field(description="a mapping with user_id and one credential")
     display_name: Annotated[str, AfterValidator(shapes.display_name)] | None = Field(
-        None, description="text, in quotes"
+        default=None, description="text, in quotes"
     )
     role: str | None = Field(default=None, description="text, in quotes")
     instructions: tuple[str, ...] = Field(default=(), description='a list of texts, such as ["Be brief."]')

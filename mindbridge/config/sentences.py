@@ -11,11 +11,10 @@ from mindbridge.config.faults import KeyPath, quoted
 from mindbridge.config.schema import SECTIONS, section_at
 from mindbridge.config.tree import Tree
 
-_LATER_KEYS = frozenset(
-    {"stream", "teach_blocks", "mode", "keep", "quiet", "model", "base_url", "url", "headers"}  # names known already
-)
+_LATER_KEYS = frozenset({"stream", "teach_blocks", "mode", "keep", "quiet", "model", "base_url", "url", "headers"})
 _LATER_BACKENDS = frozenset({"http", "model"})
 _NEVER_SHOWN = frozenset({"homeserver", "command"})  # where a password or token may stand inside of a text
+_NEEDS_MAPPING = frozenset({"model_type", "model_attributes_type", "dict_type"})  # the text may be "password:secret"
 _BACKEND_TYPES = "command, python or demo"
 
 
@@ -29,7 +28,7 @@ def blame_all(tree: Tree, error: ValidationError) -> None:
             path = path[:-1]
         if kind.startswith("union_tag"):
             path = (*path, "type")
-        if tree.is_unknown(path):
+        if tree.is_unknown(path) or (kind == "too_short" and tree.value(path)):  # of its items none is good
             continue
         if kind == "extra_forbidden":
             tree.blame(path, _unknown_key(tree, path), tree.keys[path])
@@ -56,7 +55,7 @@ def _reason(detail: Mapping[str, Any]) -> str:
 
 def _wrong_value(tree: Tree, path: KeyPath, kind: str, detail: Mapping[str, Any]) -> str:
     value = tree.value(path)
-    wrong = _what_it_is(tree, path, value)
+    wrong = "is text" if isinstance(value, str) and kind in _NEEDS_MAPPING else _what_it_is(tree, path, value)
     if kind == "none_required":
         return f"{wrong}, which is not in this version, must be null or left out"
     if kind == "value_error":
@@ -96,11 +95,13 @@ def _unknown_key(tree: Tree, path: KeyPath) -> str:
     key = str(path[-1])
     if key in _LATER_KEYS:
         return "is not in this version, take it out"
+    if ":" in key:
+        return "is no key here, a blank must follow the colon"
     for place, section in SECTIONS.items():
         if key in section.model_fields:
             return f"is no key here, it belongs to {place}"
     section_here = section_at(path[:-1], tree.section(path[:-1]).get("type"))
     keys = list(section_here.model_fields) if section_here else []
-    for guess in difflib.get_close_matches(key.lower(), keys, n=1):
+    for guess in difflib.get_close_matches(key.lower(), keys, n=1, cutoff=0.7):
         return f"is no key here, did you mean {guess}?"
     return f"is no key here, must be one of {', '.join(keys)}"

@@ -140,6 +140,17 @@ def duration(value: object) -> object:
     return time
 
 
+def command(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """A program and its arguments.
+
+    Raises:
+        ValueError: The program is empty.
+    """
+    if not parts[0].strip():
+        raise ValueError('must begin with a program, such as ["python3", "agent.py"]')
+    return parts
+
+
 def python_reference(text: str) -> str:
     """`package.module:function`.
 

@@ -49,7 +49,10 @@ def in_words(error: yaml.MarkedYAMLError, text: str) -> YamlFault:
     """The fault that `error` tells of, at PyYAML's position; what is opened and never closed, where it is opened."""
     complaint = f"{error.context}: {error.problem}"
     if _OPEN.search(complaint):
-        return YamlFault(place_of(error.context_mark), "is opened here and never closed, close it")
+        return YamlFault(
+            place_of(error.context_mark),
+            "is opened here and never closed, close it; text that begins with # needs quotes",
+        )
     mark = error.problem_mark or error.context_mark
     before = text[mark.index - 1 : mark.index] if mark else ""
     for pattern, sentence in _SENTENCES:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from mindbridge.demo.timeline import Edit, Message, QuestionShown, Reaction, Redaction, Seen
-from mindbridge.ids import EventId
+from mindbridge.ids import EventId, UserId
 
 
 class Conversation:
@@ -80,3 +80,12 @@ class Conversation:
         if question is None or question.state != "open":
             return True
         return {option.button for option in question.options} <= {button.key for button in self.buttons(message)}
+
+    def thread_for(self, user: UserId) -> EventId | None:
+        """Where `user` would talk on: the thread of the newest word to them, None since they began anew outside."""
+        for message in reversed(list(self.messages())):
+            if message.sender == user and message.thread_id is None:
+                return None
+            if message.sender != user and message.thread_id is not None:
+                return message.thread_id
+        return None

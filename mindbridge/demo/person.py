@@ -7,7 +7,7 @@ from typing import Self
 from urllib.parse import quote
 
 import aiohttp
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from yarl import URL
 
 from mindbridge.demo.homeserver import HomeserverError, Registered
@@ -22,6 +22,10 @@ _TIMELINE_LIMIT = 1000
 
 class NotAcceptedError(HomeserverError):
     """The homeserver is there and said no."""
+
+
+class _Refusal(BaseModel):
+    error: str
 
 
 class _Room(BaseModel):
@@ -79,7 +83,12 @@ class Person:
         self, room_id: RoomId, text: str, *, thread: EventId | None = None, mentioned: Iterable[UserId] = ()
     ) -> EventId:
         """Send a message, into the thread with the root `thread` where that is given."""
-        content: dict[str, object] = {"msgtype": "m.text", "body": text, "m.mentions": {"user_ids": list(mentioned)}}
+        users = list(mentioned)
+        content: dict[str, object] = {
+            "msgtype": "m.text",
+            "body": text,
+            "m.mentions": {"user_ids": users} if users else {},
+        }
         if thread is not None:
             content["m.relates_to"] = {
                 "rel_type": "m.thread",
@@ -119,12 +128,21 @@ class Person:
         *,
         query: Mapping[str, str] | None = None,
     ) -> str:
-        url = self._url.join(URL("/".join(("/_matrix/client/v3", *(quote(part, safe="") for part in path))), encoded=True))
+        url = self._url.join(
+            URL("/".join(("/_matrix/client/v3", *(quote(part, safe="") for part in path))), encoded=True)
+        )
         try:
             async with self._session.request(method, url, json=request, params=query) as response:
                 text = await response.text()
         except (aiohttp.ClientError, TimeoutError) as error:
             raise HomeserverError(f"The homeserver at {self._url} can't be reached: {error}") from error
         if not response.ok:
-            raise NotAcceptedError(f"The homeserver said no ({response.status}): {text}")
+            raise NotAcceptedError(f"The homeserver said no ({response.status}): {_reason(text)}")
         return text
+
+
+def _reason(answer: str) -> str:
+    try:
+        return _Refusal.model_validate_json(answer).error
+    except ValidationError:
+        return answer

@@ -4,6 +4,7 @@ import shutil
 import textwrap
 import unicodedata
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TextIO
 
 from mindbridge.demo.conversation import Conversation
@@ -24,39 +25,49 @@ class Screen:
         out: where to.
         names: the display names of those who may speak.
         own: whose terminal it is.
-        styled: whether colours and wrapped lines are wanted.
+        coloured: whether colours are wanted.
+        wraps: whether lines are to fit the terminal's width.
         prompts: whether the person types at this very terminal, so that their own messages stand there already.
     """
 
     def __init__(
-        self, out: TextIO, names: Mapping[UserId, str], own: UserId, *, styled: bool, prompts: bool
+        self, out: TextIO, names: Mapping[UserId, str], own: UserId, *, coloured: bool, wraps: bool, prompts: bool
     ) -> None:
         self._out = out
         self._names = names
         self._own = own
-        self._styled = styled
+        self._coloured = coloured
+        self._wraps = wraps
         self._prompts = prompts
         self._thread: EventId | None = None
         self._prompted = False
 
     def tell(self, text: str) -> None:
         """Show the demo's own words."""
-        self._write("\n".join(self._style(line, _DIM) for line in text.splitlines()))
+        self._write(text)
 
-    def prompt(self, thread: EventId | None) -> None:
-        """Ask for the next line, which will go to `thread`."""
-        self._thread = thread
+    def prompt(self) -> None:
+        """Ask for the next line."""
         if self._prompts:
-            self._out.write((_ERASE_LINE if self._prompted else "") + self._name(self._own, thread))
+            self._out.write(self._name(self._own, self._thread))
             self._out.flush()
             self._prompted = True
 
     def typed(self) -> None:
-        """The person has ended the line after the prompt."""
+        """Take note that the person has ended the line behind the prompt."""
         self._prompted = False
+
+    def leave(self) -> None:
+        """Leave the terminal with a line of its own for whoever writes next."""
+        if self._prompted:
+            self._prompted = False
+            with suppress(OSError):  # the terminal may be gone
+                self._out.write("\n")
+                self._out.flush()
 
     def show(self, event: Seen, conversation: Conversation) -> None:
         """Show an event that the conversation knows already."""
+        self._thread = conversation.thread_for(self._own)
         match event:
             case Message():
                 if not (self._prompts and event.from_here):
@@ -74,7 +85,8 @@ class Screen:
         message = conversation.message(edit.original)
         if message is None or edit not in (edits := conversation.edits(message)):
             return
-        before = [message, *edits][edits.index(edit)].text.splitlines()
+        place = edits.index(edit)
+        before = (edits[place - 1].text if place else message.text).splitlines()
         changed = [line for line in edit.text.splitlines() if line not in before]
         self._say(message, "\n".join(changed), _GREEN if edit.question else _DIM)
 
@@ -98,7 +110,7 @@ class Screen:
         self._write("\n".join((self._name(message.sender, message.thread_id) + shown[0], *rest)))
 
     def _wrapped(self, line: str) -> list[str]:
-        if not self._styled:
+        if not self._wraps:
             return [line]
         columns = min(shutil.get_terminal_size().columns, _MOST_COLUMNS) - len(_MARGIN)
         return textwrap.wrap(line, max(columns, 20), break_on_hyphens=False) or [""]
@@ -108,7 +120,7 @@ class Screen:
         self._out.flush()
         if self._prompted:
             self._prompted = False
-            self.prompt(self._thread)
+            self.prompt()
 
     def _name_of(self, user: UserId) -> str:
         return self._names.get(user, user)
@@ -118,7 +130,7 @@ class Screen:
         return self._style(name, _BOLD) + ("↳ " if thread else "  ")
 
     def _style(self, text: str, style: str) -> str:
-        return f"\x1b[{style}m{text}\x1b[0m" if self._styled and text else text
+        return f"\x1b[{style}m{text}\x1b[0m" if self._coloured and text else text
 
 
 def _plain(text: str) -> str:

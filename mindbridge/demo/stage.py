@@ -7,14 +7,19 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import yaml
 
 from mindbridge.demo.bridge_process import BridgeProcess
 from mindbridge.demo.client import Client
+from mindbridge.demo.conversation import Conversation
 from mindbridge.demo.person import Person
 from mindbridge.demo.synapse import throwaway_synapse
-from mindbridge.ids import RoomId, UserId
+from mindbridge.demo.timeline import Joined, Message
+from mindbridge.ids import EventId, RoomId, UserId
+
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +45,39 @@ class Stage:
         """Everyone's display name."""
         return {self.person.user_id: "You", self.assistant: "Assistant", self.helper: "Helper"}
 
-    async def perform(self, client: Client, work: Coroutine[None, None, None]) -> None:
+    def has_everyone(self, conversation: Conversation) -> bool:
+        """Whether all agents have joined."""
+        joined = {event.user for event in conversation.seen if isinstance(event, Joined)}
+        return self.agents <= joined
+
+    def is_answered(self, conversation: Conversation, event_id: EventId) -> bool:
+        """Whether an agent has spoken since this event, and all its questions have their buttons."""
+        since = conversation.after(event_id)
+        return any(isinstance(event, Message) and event.sender in self.agents for event in since) and all(
+            conversation.is_complete(message) for message in conversation.messages()
+        )
+
+    async def perform(self, client: Client, work: Coroutine[None, None, _Result]) -> _Result:
         """Do `work` while the client keeps up, then let the bridge finish, and show what that still brought.
 
         Raises:
             HomeserverError: the homeserver is gone.
             BridgeError: the bridge ended by itself, or did not end well when asked to.
         """
-        acts = [asyncio.ensure_future(act) for act in (work, client.keep_up(), self.bridge.raise_when_it_ends())]
+        working = asyncio.create_task(work)
+        beside = [asyncio.create_task(client.keep_up()), asyncio.create_task(self.bridge.raise_when_it_ends())]
         try:
-            done, _ = await asyncio.wait(acts, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait((working, *beside), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for act in acts:
-                act.cancel()
-            await asyncio.gather(*acts, return_exceptions=True)
-        for act in done:
-            act.result()
+            for task in (working, *beside):
+                task.cancel()
+            await asyncio.gather(working, *beside, return_exceptions=True)
+        for task in beside:
+            if task in done:
+                task.result()
         await self.bridge.finish()
         await client.catch_up()
+        return working.result()
 
 
 @asynccontextmanager

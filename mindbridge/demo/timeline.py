@@ -44,6 +44,11 @@ class Message(Seen):
     thread_id: EventId | None = None
     question: QuestionShown | None = None
 
+    @property
+    def options(self) -> tuple[OptionShown, ...]:
+        """The options that the message offers; none where it asks nothing."""
+        return () if self.question is None else self.question.options
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit(Seen):

@@ -3,14 +3,19 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from typing import TextIO
 
 _CHUNK_BYTES = 65_536
 
 
-async def typed_lines(descriptor: int) -> AsyncIterator[str]:
-    """Give each line as it comes, without its end, until nothing more can come."""
+async def typed_lines(stdin: TextIO | None) -> AsyncIterator[str]:
+    """Give each line as it comes, without its end, until nothing more can come.
+
+    Args:
+        stdin: `sys.stdin`, which is None in a process that was started without one.
+    """
     rest = b""
-    while chunk := await _read(descriptor):
+    while stdin is not None and (chunk := await _read(stdin.fileno())):
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
             yield line.decode("utf-8", "replace")
@@ -20,14 +25,14 @@ async def typed_lines(descriptor: int) -> AsyncIterator[str]:
 
 async def _read(descriptor: int) -> bytes:
     loop = asyncio.get_running_loop()
-    readable = loop.create_future()
+    readable = asyncio.Event()
     try:
-        loop.add_reader(descriptor, readable.set_result, None)
+        loop.add_reader(descriptor, readable.set)
     except PermissionError:  # a file, which is always readable and can't be waited for
         pass
     else:
         try:
-            await readable
+            await readable.wait()
         finally:
             loop.remove_reader(descriptor)
     try:

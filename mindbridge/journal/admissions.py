@@ -30,7 +30,9 @@ class AdmissionStore:
     async def record_account(self, agent: AgentName, user_id: UserId) -> str | None:
         """Notes the agent's account; the sync position from which to go on, None for the very first sync."""
         async with self._database.transaction() as transaction:
-            await transaction.run("record_account", {"agent": agent, "user_id": user_id})
+            account = {"agent": agent, "user_id": user_id}
+            await transaction.run("forget_memberships_of_former_account", account)
+            await transaction.run("record_account", account)
             row = await transaction.one("account_of", {"agent": agent})
         return None if row is None else row["next_batch"]
 

@@ -48,8 +48,9 @@ def _make(home: Path, path: Path) -> None:
 class Transaction:
     """An open transaction; every statement is a named query of `queries.sql`."""
 
-    def __init__(self, connection: aiosqlite.Connection) -> None:
+    def __init__(self, connection: aiosqlite.Connection, cursor: aiosqlite.Cursor) -> None:
         self._connection = connection
+        self._cursor = cursor
 
     async def all(self, query: str, parameters: Parameters | None = None) -> list[Row]:
         """All rows of a query."""
@@ -62,23 +63,23 @@ class Transaction:
 
     async def run(self, query: str, parameters: Parameters | None = None) -> int:
         """Runs a statement; the number of rows that it changed."""
-        cursor = await self._connection.execute(QUERIES[query], parameters or {})
-        await cursor.close()
-        return cursor.rowcount
+        await self._cursor.execute(QUERIES[query], parameters or {})
+        return self._cursor.rowcount
 
     async def many(self, query: str, rows: Iterable[Parameters]) -> None:
         """Runs a statement once for each set of parameters."""
         batch = list(rows)
         if batch:
-            cursor = await self._connection.executemany(QUERIES[query], batch)
-            await cursor.close()
+            await self._cursor.executemany(QUERIES[query], batch)
 
 
 class Database:
     """The journal's file, opened by one process; transactions run one after the other."""
 
-    def __init__(self, connection: aiosqlite.Connection, path: Path) -> None:
+    def __init__(self, connection: aiosqlite.Connection, cursor: aiosqlite.Cursor, path: Path) -> None:
         self._connection = connection
+        # One for all statements that write: to make and to close one for each takes longer than most statements do.
+        self._cursor = cursor
         self._one_at_a_time = asyncio.Lock()
         self.path = path
 
@@ -95,20 +96,20 @@ class Database:
             connection = await aiosqlite.connect(path, isolation_level=None)
         except (OSError, sqlite3.Error) as error:
             raise JournalError(f"{path}: can't be opened: {error}; is the folder there and writable?") from error
-        database = cls(connection, path)
+        database = cls(connection, await connection.cursor(), path)
         try:
             await database._prepare()
-        except (sqlite3.Error, JournalError) as error:
+        except sqlite3.Error as error:
             await connection.close()
-            if isinstance(error, JournalError):
-                raise
             raise JournalError(f"{path}: can't be used as a journal: {error}") from error
+        except BaseException:
+            await connection.close()
+            raise
         return database
 
     async def _prepare(self) -> None:
         self._connection.row_factory = sqlite3.Row
-        for pragma in ("busy_timeout = 10000", "journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
-            await self._connection.execute(f"PRAGMA {pragma}")
+        await self._connection.execute("PRAGMA busy_timeout = 10000")
         known = migrations()
         rows = list(await self._connection.execute_fetchall("PRAGMA user_version"))
         version = int(rows[0][0])
@@ -117,6 +118,8 @@ class Database:
                 f"{self.path}: was written by a newer mindbridge (version {version}, this one knows {known[-1][0]}); "
                 "install the newer version again"
             )
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+            await self._connection.execute(f"PRAGMA {pragma}")
         for number, script in known:
             if number > version:
                 await self._connection.executescript(
@@ -125,12 +128,19 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        """A transaction that commits at the end of the block and is rolled back by an exception."""
+        """A transaction that commits at the end of the block and is rolled back by an exception.
+
+        Raises:
+            JournalError: SQLite could not do it: the disk is full, say, or another process holds the journal.
+        """
         async with self._one_at_a_time:
             try:
                 await self._connection.execute("BEGIN IMMEDIATE")
-                yield Transaction(self._connection)
+                yield Transaction(self._connection, self._cursor)
                 await self._connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                await self._connection.rollback()
+                raise JournalError(f"{self.path}: {error}; nothing of the transaction was written") from error
             except BaseException:
                 await self._connection.rollback()
                 raise
@@ -153,21 +163,27 @@ class Ownership:
         """Claims `home`.
 
         Raises:
-            JournalError: another process runs on it.
+            JournalError: another process runs on it, or it can't be used.
         """
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = home / "lock"
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise JournalError(f"{path}: can't be opened: {error}; is the folder there and writable?") from error
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(self._descriptor, 0)
+            os.write(self._descriptor, f"{os.getpid()}\n".encode())
         except BlockingIOError as error:
             holder = os.read(self._descriptor, 32).decode("ascii", "replace").strip()
             os.close(self._descriptor)
             raise JournalError(
                 f"{home}: another mindbridge (process {holder}) runs on this journal; stop it first"
             ) from error
-        os.ftruncate(self._descriptor, 0)
-        os.write(self._descriptor, f"{os.getpid()}\n".encode())
+        except OSError as error:
+            os.close(self._descriptor)
+            raise JournalError(f"{path}: can't be claimed: {error}; is there room, and does it allow locks?") from error
 
     def release(self) -> None:
         """Gives the claim up."""

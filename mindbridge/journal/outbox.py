@@ -76,14 +76,18 @@ class Outbox:
             await transaction.run("acknowledge_question", parameters)
 
     async def refuse(self, delivery: DeliveryId, error: str, now: int) -> None:
-        """The server refused the delivery for good; a question in it has failed, and its agent will be told."""
+        """The server refused the delivery for good; a question in it has failed, and its agent will be told.
+
+        A delivery that is settled already, by its echo in a sync response, stays as it is.
+        """
         async with self._database.transaction() as transaction:
             parameters = {"delivery_id": delivery, "state": "refused", "error": error, "now": now}
-            await transaction.run("settle_delivery", parameters)
-            question = await transaction.one("question_of_delivery", {"delivery_id": delivery})
-            if question is None:
+            if not await transaction.run("settle_delivery", parameters):
                 return
-            state = after(State(question["state"]), Happening.REFUSED)
+            question = await transaction.one("question_of_delivery", {"delivery_id": delivery})
+            state = None if question is None else after(State(question["state"]), Happening.REFUSED)
+            if question is None or state is not State.FAILED:
+                return
             await transaction.run(
                 "close_question", {"question_id": question["question_id"], "state": state, "seq": None}
             )

@@ -1,6 +1,10 @@
 -- name: account_of
 SELECT user_id, next_batch, wait_until FROM accounts WHERE agent = :agent
 
+-- name: forget_memberships_of_former_account
+DELETE FROM memberships WHERE agent = :agent
+  AND EXISTS (SELECT 1 FROM accounts WHERE agent = :agent AND user_id <> :user_id)
+
 -- name: record_account
 INSERT INTO accounts (agent, user_id) VALUES (:agent, :user_id)
 ON CONFLICT (agent) DO UPDATE SET user_id = excluded.user_id,
@@ -46,20 +50,22 @@ WITH touched (question_id) AS (
   UNION
   SELECT (SELECT question_id FROM questions AS q
             WHERE q.room_id = json_extract(value, '$[0]') AND q.thread_id IS json_extract(value, '$[1]')
-            AND q.opened_seq IS NOT NULL ORDER BY q.seq DESC LIMIT 1)
+            AND q.opened_seq IS NOT NULL ORDER BY q.opened_seq DESC LIMIT 1)
     FROM json_each(:threads)
   UNION
   SELECT (SELECT question_id FROM questions AS q WHERE q.room_id = value AND q.opened_seq IS NOT NULL
-            ORDER BY q.seq DESC LIMIT 1)
+            ORDER BY q.opened_seq DESC LIMIT 1)
     FROM json_each(:rooms)
 )
 SELECT q.seq, q.question_id, q.agent, q.room_id, q.thread_id, q.turn_id, q.delivery_id, q.event_id, q.requester, q.text,
   q.part, q.state, q.revision, q.recorded_at, q.asked_ts, q.opened_seq, q.closed_seq,
   s.number AS taken_number, s.answered_by_name AS taken_by_name, s.answered_ts AS taken_ts,
   COALESCE((SELECT MAX(u.seq) FROM utterances AS u WHERE u.agent = q.agent AND u.room_id = q.room_id
-    AND u.thread_id = COALESCE(q.thread_id, '') AND u.turn_id IS NOT q.turn_id), 0) AS last_said_in_thread,
+    AND u.thread_id = COALESCE(q.thread_id, '') AND COALESCE(u.turn_id,
+      (SELECT d.turn_id FROM deliveries AS d WHERE d.event_id = u.event_id)) IS NOT q.turn_id), 0) AS last_said_in_thread,
   COALESCE((SELECT MAX(u.seq) FROM utterances AS u WHERE u.agent = q.agent AND u.room_id = q.room_id
-    AND u.turn_id IS NOT q.turn_id), 0) AS last_said_in_room
+    AND COALESCE(u.turn_id,
+      (SELECT d.turn_id FROM deliveries AS d WHERE d.event_id = u.event_id)) IS NOT q.turn_id), 0) AS last_said_in_room
 FROM touched JOIN questions AS q USING (question_id) LEFT JOIN selections AS s USING (question_id)
 ORDER BY q.seq
 
@@ -84,9 +90,10 @@ UPDATE questions SET event_id = :event_id, asked_ts = :asked_ts, opened_seq = :s
 WHERE question_id = :question_id AND opened_seq IS NULL
 
 -- name: record_utterance
-INSERT INTO utterances (agent, room_id, thread_id, turn_id, seq)
-VALUES (:agent, :room_id, COALESCE(:thread_id, ''), :turn_id, :seq)
-ON CONFLICT (room_id, agent, thread_id) DO UPDATE SET turn_id = excluded.turn_id, seq = excluded.seq
+INSERT INTO utterances (agent, room_id, thread_id, event_id, turn_id, seq)
+VALUES (:agent, :room_id, COALESCE(:thread_id, ''), :event_id, :turn_id, :seq)
+ON CONFLICT (room_id, agent, thread_id) DO UPDATE
+  SET event_id = excluded.event_id, turn_id = excluded.turn_id, seq = excluded.seq
 
 -- name: record_verdict
 INSERT INTO verdicts (event_id, question_id, sender, verdict, reason, decided_at)
@@ -145,9 +152,11 @@ VALUES (:agent, :room_id, :thread_id, :turn_id, :code, :message)
 UPDATE problems SET told_in = :turn_id
 WHERE agent = :agent AND room_id = :room_id AND thread_id IS :thread_id AND told_in IS NULL
 
--- name: untold_problems
-SELECT code, message FROM problems
-WHERE agent = :agent AND room_id = :room_id AND thread_id IS :thread_id AND told_in IS NULL ORDER BY problem_id
+-- name: untell_problems
+UPDATE problems SET told_in = NULL WHERE told_in = :turn_id
+
+-- name: problems_told
+SELECT code, message FROM problems WHERE told_in = :turn_id ORDER BY problem_id
 
 -- name: heads_of_threads
 SELECT t.turn_id, t.agent, t.kind, t.room_id, t.thread_id, t.source_event_id, t.sender, t.sender_name, t.text,
@@ -176,11 +185,15 @@ UPDATE turns SET state = 'queued', due_at = 0, ended_at = NULL WHERE agent = :ag
 UPDATE turns SET state = 'queued', due_at = 0, ended_at = NULL WHERE turn_id = :turn_id AND state = 'parked'
 
 -- name: history_of_thread
-SELECT m.sender, m.text FROM messages AS m LEFT JOIN deliveries AS d USING (delivery_id)
-WHERE m.room_id = :room_id AND (m.thread_id IS :thread_id OR (:thread_id IS NOT NULL AND m.event_id = :thread_id))
+SELECT m.message_id, m.sender, m.text FROM messages AS m LEFT JOIN deliveries AS d USING (delivery_id)
+WHERE m.room_id = :room_id AND m.thread_id IS :thread_id
   AND (m.event_id IS NULL OR m.message_id < (SELECT message_id FROM messages WHERE event_id = :source_event_id))
   AND (d.state IS NULL OR d.state NOT IN ('refused', 'dropped'))
-ORDER BY m.message_id DESC LIMIT :limit
+UNION ALL
+SELECT root.message_id, root.sender, root.text FROM messages AS root
+WHERE root.event_id = :thread_id AND root.room_id = :room_id AND root.thread_id IS NOT :thread_id
+  AND root.message_id < (SELECT message_id FROM messages WHERE event_id = :source_event_id)
+ORDER BY 1 DESC LIMIT :limit
 
 -- name: open_questions_of_thread
 SELECT question_id, event_id, text FROM questions
@@ -200,7 +213,8 @@ ORDER BY d.rank, d.seq LIMIT 1
 UPDATE deliveries SET state = 'attempted' WHERE delivery_id = :delivery_id
 
 -- name: settle_delivery
-UPDATE deliveries SET state = :state, error = :error, settled_at = :now WHERE delivery_id = :delivery_id
+UPDATE deliveries SET state = :state, error = :error, settled_at = :now
+WHERE delivery_id = :delivery_id AND state IN ('pending', 'attempted')
 
 -- name: question_of_delivery
 SELECT question_id, agent, room_id, thread_id, turn_id, state FROM questions WHERE delivery_id = :delivery_id

@@ -176,11 +176,12 @@ class Opened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Utterance:
-    """An agent was seen to say something; `delivery_id` where the account's own server told which."""
+    """An agent was seen to say something; `turn_id` where it is known already which turn it belongs to."""
 
     agent: AgentName
     room_id: RoomId
     thread_id: EventId | None
+    event_id: EventId
     turn_id: TurnId | None
     seq: int
 

@@ -56,14 +56,15 @@ class TurnStore:
         return [(_queued(row), int(row["due_at"])) for row in rows]
 
     async def context(self, turn: QueuedTurn) -> TurnContext:
-        """What the turn's agent is told of its thread, as it is now."""
-        place = {"agent": turn.agent, "room_id": turn.room_id, "thread_id": turn.thread_id}
+        """What the turn's agent is told of its thread, as it is now; problems that no turn was told go to this one."""
+        place = {"agent": turn.agent, "room_id": turn.room_id, "thread_id": turn.thread_id, "turn_id": turn.turn_id}
         async with self._database.transaction() as transaction:
             history = await transaction.all(
                 "history_of_thread", place | {"source_event_id": turn.source_event_id, "limit": HISTORY_ENTRIES}
             )
             questions = await transaction.all("open_questions_of_thread", place | {"limit": OPEN_QUESTIONS})
-            problems = await transaction.all("untold_problems", place)
+            await transaction.run("tell_problems", place)
+            problems = await transaction.all("problems_told", {"turn_id": turn.turn_id})
         return TurnContext(
             history=tuple((UserId(row["sender"]), row["text"]) for row in reversed(history)),
             open_questions=tuple(
@@ -89,7 +90,6 @@ class TurnStore:
             ended = {"turn_id": turn.turn_id, "reply": outcome.reply, "now": now}
             if not await transaction.run("end_turn", ended):
                 return False
-            await transaction.run("tell_problems", place)
             await transaction.many(
                 "record_problem", [place | {"code": each.code, "message": each.message} for each in outcome.problems]
             )
@@ -116,10 +116,14 @@ class TurnStore:
             await transaction.run("delay_turn", {"turn_id": turn, "error": error, "due_at": due_at})
 
     async def park(self, turn: TurnId, error: str, notice: NewDelivery, now: int) -> None:
-        """Notes the last failed attempt: the turn is set aside, `notice` tells the room, those behind it go on."""
+        """Notes the last failed attempt: the turn is set aside, `notice` tells the room, those behind it go on.
+
+        A turn that has ended stays as it is.
+        """
         async with self._database.transaction() as transaction:
-            await transaction.run("park_turn", {"turn_id": turn, "error": error, "now": now})
-            await record_deliveries(transaction, [notice], now)
+            if await transaction.run("park_turn", {"turn_id": turn, "error": error, "now": now}):
+                await transaction.run("untell_problems", {"turn_id": turn})
+                await record_deliveries(transaction, [notice], now)
 
     async def requeue_parked(self, agent: AgentName) -> None:
         """Lets all parked turns of the agent run once more."""

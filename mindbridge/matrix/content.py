@@ -45,10 +45,13 @@ def _thread_relation(thread_id: EventId | None, latest: EventId) -> dict[str, An
 
 
 def _text(msgtype: str, text: Text, mentions: tuple[str, ...] = ()) -> dict[str, Any]:
-    content: dict[str, Any] = {"msgtype": msgtype, "body": text.body}
-    if text.formatted_body is not None:
-        content |= {"format": "org.matrix.custom.html", "formatted_body": text.formatted_body}
-    return content | {"m.mentions": {"user_ids": list(mentions)} if mentions else {}}
+    return {
+        "msgtype": msgtype,
+        "body": text.body,
+        "format": "org.matrix.custom.html",
+        "formatted_body": text.formatted_body,
+        "m.mentions": {"user_ids": list(mentions)} if mentions else {},
+    }
 
 
 def reply(text: Text, thread_id: EventId | None, latest: EventId, metadata: dict[str, Any] | None = None) -> str:

@@ -4,24 +4,20 @@ import json
 import os
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mindbridge.ids import AgentName, UserId
 from mindbridge.matrix.errors import MatrixError
 
 
 class Device(BaseModel):
-    """A logged-in device of an account."""
+    """A logged-in device of an account; its token is in no `repr` or `str`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     user_id: UserId
     device_id: str
-    access_token: str
-
-    def __repr__(self) -> str:
-        """Names the device, never its token."""
-        return f"Device({self.user_id}, {self.device_id})"
+    access_token: str = Field(repr=False)
 
 
 class DeviceFolder:
@@ -34,7 +30,7 @@ class DeviceFolder:
         """The agent's device, None where there is none yet or the agent has another account now.
 
         Raises:
-            MatrixError: the file is damaged.
+            MatrixError: the file is damaged or can't be read.
         """
         path = self._path(agent)
         try:
@@ -43,18 +39,29 @@ class DeviceFolder:
             return None
         except ValidationError as error:
             raise MatrixError(f"{path}: is damaged; remove it to log in as a new device") from error
+        except OSError as error:
+            raise MatrixError(
+                f"{path}: can't be read: {error.strerror}; is it a file that this user may read?"
+            ) from error
         return device if device.user_id == user_id else None
 
     def save(self, agent: AgentName, device: Device) -> None:
-        """Keeps the agent's device; the file is there whole or not at all."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """Keeps the agent's device; the file is there whole or not at all.
+
+        Raises:
+            MatrixError: the file can't be written.
+        """
         path = self._path(agent)
         draft = path.with_suffix(".new")
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            json.dump(device.model_dump(), file)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+                json.dump(device.model_dump(), file)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(path)
+        except OSError as error:
+            raise MatrixError(f"{path}: can't be written: {error.strerror}; is the folder writable?") from error
 
     def _path(self, agent: AgentName) -> Path:
         return self._folder / f"{agent}.json"

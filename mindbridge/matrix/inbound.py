@@ -8,8 +8,8 @@ from mindbridge.ids import EventId, UserId
 from mindbridge.matrix.content import QUESTION_KEY
 
 _WORDS = ("m.text", "m.emote", "m.notice")
-# The largest integer of canonical JSON; the journal holds no larger one than 2**63 - 1.
-_LATEST = 2**53 - 1
+# The last second that a calendar holds, 9999-12-31T23:59:59Z, in milliseconds.
+_LATEST = 253_402_300_799_000
 
 
 def _mapping(value: object) -> dict[str, Any]:

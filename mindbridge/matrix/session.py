@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import nio
@@ -23,6 +23,7 @@ DEVICE_NAME = "mindbridge"
 REQUEST_SECONDS = 30.0
 SYNC_WAIT_MS = 30_000
 SYNC_SECONDS = 60.0
+FIRST_SYNC_SECONDS = 600.0
 TYPING_MS = 30_000
 _TIMELINE_LIMIT = 100
 _BAD_CREDENTIAL = frozenset({"M_FORBIDDEN", "M_USER_DEACTIVATED", "M_INVALID_USERNAME"})
@@ -104,7 +105,7 @@ class Session:
                 since=since,
                 full_state=not self._has_state,
             ),
-            SYNC_SECONDS,
+            SYNC_SECONDS if self._has_state else FIRST_SYNC_SECONDS,
         )
         self._has_state = True
         return SyncBatch(
@@ -190,8 +191,8 @@ class Session:
         return answer
 
     def _translated(self, what: str, answer: nio.ErrorResponse) -> MatrixError:
-        transport = answer.transport_response
-        status = transport.status if isinstance(transport, aiohttp.ClientResponse) else 0
+        transport = cast("aiohttp.ClientResponse | None", answer.transport_response)
+        status = transport.status if transport is not None else 0
         message = f"{self.user_id}: {what}: {answer.status_code or status} {answer.message}"
         if status == HTTPStatus.TOO_MANY_REQUESTS or answer.status_code == "M_LIMIT_EXCEEDED":
             return Limited(message, answer.retry_after_ms or 5_000)

@@ -4,29 +4,44 @@ Pure text: whether an opener counts, or stands in an example, is for the block r
 """
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate
+from functools import lru_cache
+from itertools import islice
 
-from mindbridge.questions.json_text import object_extent
+from mindbridge.questions.json_text import Extent, object_extent
 
-_MARKER = re.compile(
-    r"(?P<fence>(?<!`)`{3,}+|(?<!~)~{3,}+)[ \t]*+(?P<below>(?:json[ \t]*+)?\n[ \t]*+)?"
-    r"interactive(?:[ \t]++json)?+[ \t]*+(?=\{|\n|\Z)",
+# More than these are not looked at one by one.
+MAX_OPENERS = 256
+
+_FENCE = r"(?:(?<!`)`{3,}+|(?<!~)~{3,}+)"
+_NAME = (
+    r"[ \t]*+(?P<below>(?:json[ \t]*+)?\n[ \t]*+)?"
+    r"interactive(?:[ \t]++json)?+[ \t]*+(?=\{|\n|\Z)"
+)
+_MARKER = re.compile(rf"(?P<fence>{_FENCE}){_NAME}", re.IGNORECASE | re.ASCII)
+# From a marker to the next fence of any kind, which belongs to the block unless it is a marker.
+_UNREAD_BLOCK = re.compile(
+    rf"{_FENCE}{_NAME}[^`~]*+(?:(?!{_FENCE})[`~]++[^`~]*+)*+(?:{_FENCE}(?!{_NAME.replace('?P<below>', '?:')}))?",
     re.IGNORECASE | re.ASCII,
 )
 _CONTAINERS = re.compile(r"[ \t]*+(?:(?:[-+*]|\d{1,9}+[.)])[ \t]++)*+")
 _OBJECT_FOLLOWS = re.compile(r"\s*+\{")
-_LANGUAGE = re.compile(r"[\w+#.-]++")
-_JSON_STARTS = tuple("{}[],\"'“”")
+# A line that a fence begins, or one that ends with a fence behind JSON.
+_FENCE_LINE = re.compile(
+    r"^[ \t]*+(?P<run>`{3,}+|~{3,}+)(?P<behind>[^\n]*+)|[}\]][ \t]*+(?P<late_run>`{3,}+|~{3,}+)[ \t]*+$",
+    re.MULTILINE,
+)
+_FENCE_BEHIND_OBJECT = re.compile(r"[ \t]*+(`{3,}+|~{3,}+)")
+_LANGUAGE = re.compile(r"[\w+#.-]++[ \t]*+")
 
 
 @dataclass(frozen=True, slots=True)
 class Opener:
     """A place where a block could open: from its fence at `start` to `end`, behind its name.
 
-    `first_on_line` tells that nothing but blanks and list markers stands before it on its line.
+    `line` is where its line starts; `first_on_line` tells that only blanks and list markers stand before it there.
     """
 
     start: int
@@ -38,32 +53,43 @@ class Opener:
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """Where a block ends: its content at `content_end`, all of it at `end`. `next_line` is the first line behind it."""
+    """Where a block ends: its content at `content_end`, all of it at `end`, both the same without a closing fence.
+
+    `next_line` is where the first line starts that the block leaves alone. `extent` tells of the JSON object in the
+    content, in places of the content.
+    """
 
     content_end: int
     end: int
     next_line: int
-    closed: bool = True
+    extent: Extent
 
 
-class ReplyLines:
-    """A reply's text in lines as CommonMark counts them, and its openers. Places are the same as in the text."""
+class ReplyText:
+    """A reply's text with line ends as CommonMark counts them, and its openers. Places are the same as in the reply."""
 
     def __init__(self, text: str) -> None:
         self.source = text.replace("\r\n", " \n").replace("\r", "\n").replace("\0", "\ufffd")
-        self.lines = self.source.split("\n")
-        self.starts = [0, *accumulate(len(line) + 1 for line in self.lines)]
-        self.openers = tuple(self._find_openers())
+        self.openers = tuple(islice(self._find_openers(), MAX_OPENERS))
         self._opener_starts = [opener.start for opener in self.openers]
 
-    def line_of(self, place: int) -> int:
-        """The number of the line that a place of the text is in."""
-        return bisect_right(self.starts, place) - 1
+    def line_start(self, place: int) -> int:
+        """Where the line begins that a place is in."""
+        return self.source.rfind("\n", 0, place) + 1
+
+    def line_end(self, place: int) -> int:
+        """Where the line ends that a place is in."""
+        end = self.source.find("\n", place)
+        return len(self.source) if end < 0 else end
 
     def opener_from(self, place: int) -> Opener | None:
         """The first opener at a place or behind it."""
         index = bisect_left(self._opener_starts, place)
         return self.openers[index] if index < len(self.openers) else None
+
+    def unread_blocks(self, place: int) -> Iterator[tuple[int, int]]:
+        """Where blocks could start and end from a place on, found fast and without a thought about what is in them."""
+        return (match.span() for match in _UNREAD_BLOCK.finditer(self.source, place))
 
     def closing(self, opener: Opener, indent: int = 0) -> Closing:
         """Where the block that opens here ends; `indent` is what the list around it asks of its lines.
@@ -71,65 +97,65 @@ class ReplyLines:
         A fence right behind the whole JSON object on its line ends the block, whatever follows it. A block without a
         closing fence ends behind its object where the object is whole and the only one.
         """
-        found = self._closing_line(opener, indent)
-        extent = object_extent(self.source, opener.end, found.content_end)
-        if extent.end is None:
-            return found
-        fence = re.compile(rf"[ \t]*+{opener.fence}{opener.fence[0]}*+").match(self.source, extent.end)
-        if fence:
-            return Closing(extent.end, fence.end(), self.line_of(fence.end()) + 1)
-        if not found.closed and "{" not in self.source[extent.end : found.content_end]:
-            return Closing(extent.end, extent.end, found.next_line, closed=False)
-        return found
+        content_end, end, next_line = self._closing_line(opener, indent)
+        extent = object_extent(self.source, opener.end, content_end)
+        if extent.end is not None:
+            behind = _FENCE_BEHIND_OBJECT.match(self.source, extent.end)
+            if behind and behind[1].startswith(opener.fence):
+                content_end, end, next_line = extent.end, behind.end(), self.line_end(behind.end()) + 1
+            elif end == content_end and "{" not in self.source[extent.end : content_end]:
+                content_end = end = extent.end
+        return Closing(content_end, end, next_line, extent.moved(-opener.end))
 
     def _find_openers(self) -> Iterator[Opener]:
+        line = searched = own_text = 0
         for match in _MARKER.finditer(self.source):
-            line = self.line_of(match.start())
-            containers = _CONTAINERS.match(self.source, self.starts[line], match.start())
-            prose = self.source[containers.end() if containers else self.starts[line] : match.start()]
+            start = match.start()
+            line_break = self.source.rfind("\n", searched, start)
+            if line_break >= 0 or not searched:
+                line = line_break + 1
+                containers = _CONTAINERS.match(self.source, line, start)
+                own_text = containers.end() if containers else line
+            searched = start
+            before = self.source[max(own_text, start - 8) : start].rstrip()
             # A quote is never a block, and a fence behind backticks is an example in code.
-            if prose.startswith(">") or prose.rstrip().endswith(("`", "~")):
+            if self.source.startswith(">", own_text) or before.endswith(("`", "~")):
                 continue
-            if (prose or match["below"]) and not _OBJECT_FOLLOWS.match(self.source, match.end()):
+            if (own_text < start or match["below"]) and not _OBJECT_FOLLOWS.match(self.source, match.end()):
                 continue
-            yield Opener(match.start(), match.end(), match["fence"], line, first_on_line=not prose)
+            yield Opener(start, match.end(), match["fence"], line, first_on_line=own_text >= start)
 
-    def _closing_line(self, opener: Opener, indent: int) -> Closing:
-        line = self.line_of(opener.end)
+    def _closing_line(self, opener: Opener, indent: int) -> tuple[int, int, int]:
+        """The end of the content, the end of the block, and the next line, as the fences on the lines tell it."""
+        line_end = stop = self.line_end(opener.end)
         follower = self.opener_from(opener.end)
-        stop = follower.start if follower and follower.line == line else self.starts[line + 1] - 1
+        if follower and follower.start < line_end:
+            stop = follower.start
         rest = self.source[opener.end : stop].rstrip()
         if rest.endswith(opener.fence):
-            return Closing(opener.end + len(rest.rstrip(opener.fence[0])), opener.end + len(rest), line + 1)
-        if follower and follower.line == line:
-            return Closing(stop, stop, line + 1, closed=False)
-        last_line = follower.line if follower else len(self.lines)
+            return opener.end + len(rest.rstrip(opener.fence[0])), opener.end + len(rest), line_end + 1
+        if stop < line_end:
+            return stop, stop, line_end + 1
+        limit = follower.line if follower else len(self.source)
+        outdented = _outdented_text(indent).search(self.source, line_end, limit) if indent else None
+        limit = outdented.start() if outdented else limit
         in_string = False
-        for number in range(line + 1, last_line):
-            body = self.lines[number].strip()
-            if body.startswith(opener.fence):
-                if body.strip(opener.fence[0]) and not in_string:
-                    in_string = object_extent(self.source, opener.end, self.starts[number]).in_string
-                if not in_string or not body.strip(opener.fence[0]):
-                    return self._closing_fence(opener, number)
-            elif body.endswith(opener.fence) and body.rstrip(opener.fence[0]).rstrip().endswith(("}", "]")):
-                return self._closing_fence(opener, number)
-            elif body and indentation(self.lines[number]) < indent and not body.startswith(_JSON_STARTS):
-                return Closing(self.starts[number], self.starts[number], number, closed=False)
-        stop = self.starts[last_line] if follower else len(self.source)
-        return Closing(stop, stop, last_line, closed=False)
-
-    def _closing_fence(self, opener: Opener, number: int) -> Closing:
-        start, line = self.starts[number], self.lines[number]
-        place = line.index(opener.fence)
-        length = len(line[place:]) - len(line[place:].lstrip(opener.fence[0]))
-        if _LANGUAGE.fullmatch(line[place + length :].rstrip()):
-            # No closing fence but the opening one of other code.
-            return Closing(start, start, number, closed=False)
-        return Closing(start + place, start + place + length, number + 1)
+        for match in _FENCE_LINE.finditer(self.source, line_end, limit):
+            group = "run" if match["run"] else "late_run"
+            if not match[group].startswith(opener.fence):
+                continue
+            behind = match["behind"] or ""
+            if behind.strip() and not in_string:
+                in_string = object_extent(self.source, opener.end, match.start()).in_string
+            if not behind.strip() or not in_string:
+                if _LANGUAGE.fullmatch(behind):
+                    # No closing fence but the opening one of other code.
+                    return match.start(), match.start(), match.start()
+                return match.start(group), match.end(group), self.line_end(match.end(group)) + 1
+        return limit, limit, limit
 
 
-def indentation(line: str) -> int:
-    """How far a line is indented, tabs counted as CommonMark does."""
-    blank = line[: len(line) - len(line.lstrip(" \t"))]
-    return len(blank.expandtabs(4)) if "\t" in blank else len(blank)
+@lru_cache
+def _outdented_text(indent: int) -> re.Pattern[str]:
+    """Lines that are less indented than this and don't look like JSON or fences."""
+    return re.compile(rf"^ {{0,{indent - 1}}}+(?=[^\s{{}}\[\],\"'“”`~])", re.MULTILINE)

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from mindbridge.questions.emoji_keys import MAX_OPTIONS, buttons_for, emoji_of_field
-from mindbridge.questions.json_text import JsonObject, without_surrogates
+from mindbridge.questions.json_object import JsonObject
+from mindbridge.questions.json_text import without_surrogates
 from mindbridge.questions.model import (
+    DEFAULT_EMOJI,
     DEFAULT_LABEL,
     DEFAULT_QUESTION,
+    UNREADABLE,
     JsonValue,
     Option,
     PlainQuestion,
@@ -35,11 +38,11 @@ def question_of(data: JsonObject, name: str, max_options: int) -> tuple[Question
 
     Gives a `PlainQuestion` where it can't be live: without an option, or too large to be sent with its metadata.
     """
-    text = many_lines(_scalar(data.get("question"))) or DEFAULT_QUESTION
+    text = many_lines(_scalar(data.get("question")))
     places, skipped = _usable_options(data.get("options"))
     if not places:
         message = f"{name}: `options` must be a list with at least one option; it was shown without buttons"
-        return PlainQuestion(text), (Problem(ProblemCode.BLOCK_UNREADABLE, message),)
+        return PlainQuestion(text or UNREADABLE), (Problem(ProblemCode.BLOCK_UNREADABLE, message),)
     problems: list[Problem] = []
     if skipped or len(places) > max_options:
         problems.append(_options_left_out(name, places, skipped, max_options))
@@ -47,7 +50,7 @@ def question_of(data: JsonObject, name: str, max_options: int) -> tuple[Question
     emojis = [emoji_of_field(fields.get("emoji"), number) for number, (_, fields) in enumerate(places, 1)]
     if replaced := [place for (place, _), field in zip(places, emojis, strict=True) if field.replaced]:
         message = (
-            f"{name}: the `emoji` of {_named(replaced)} was replaced by {emojis[-1].emoji}; "
+            f"{name}: the `emoji` of {_named(replaced)} was replaced by {DEFAULT_EMOJI}; "
             "it must be exactly one emoji, and a keycap only of the option's own number"
         )
         problems.append(Problem(ProblemCode.EMOJI_REPLACED, message))
@@ -56,7 +59,7 @@ def question_of(data: JsonObject, name: str, max_options: int) -> tuple[Question
         _option(number, fields, emoji, button)
         for number, ((_, fields), emoji, button) in enumerate(zip(places, shown, buttons_for(shown), strict=True), 1)
     )
-    question = Question(text, options)
+    question = Question(text or DEFAULT_QUESTION, options)
     size = _metadata_bytes(question)
     if size > MAX_METADATA_BYTES:
         message = (

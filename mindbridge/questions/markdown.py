@@ -5,13 +5,11 @@ some input is a thousand times as costly as prose, so the work is estimated firs
 as plain text.
 """
 
-import html
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-import nh3
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.rules_block import StateBlock, blockquote, table
@@ -19,24 +17,10 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
-ALLOWED_TAGS: Final = frozenset(
-    {"del", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "p", "a", "ul", "ol", "sup", "sub", "li", "b", "i", "u"}
-    | {"strong", "em", "s", "code", "hr", "br", "div", "table", "thead", "tbody", "tr", "th", "td", "caption", "pre"}
-    | {"span", "img", "details", "summary"}
-)
-ALLOWED_ATTRIBUTES: Final = {
-    "*": set[str](),  # else nh3 allows `lang` and `title` everywhere
-    "span": {"data-mx-bg-color", "data-mx-color", "data-mx-spoiler", "data-mx-maths"},
-    "a": {"target", "href"},
-    "img": {"width", "height", "alt", "title", "src"},
-    "ol": {"start"},
-    "code": {"class"},
-    "div": {"data-mx-maths"},
-}
-LINK_SCHEMES: Final = frozenset({"https", "http", "ftp", "mailto", "magnet"})
+from mindbridge.questions.safe_html import LINK_SCHEMES, clean, escaped, escaped_lines, plain_html
 
-WORK_LIMIT: Final = 120_000
-"""How much may be formatted in one reply, in about microseconds; some 100 KB of ordinary Markdown."""
+WORK_LIMIT: Final = 200_000
+"""How much may be formatted in one reply, in about microseconds; about 150 KB of ordinary Markdown."""
 
 _LINE_WORK = 30
 _MARKER_WORK = 25
@@ -49,34 +33,34 @@ _DELIMITER_WORK = 12
 _LINK_WORK = 60
 _NESTED_IMAGE_WORK = 200
 
-_MARKERS = re.compile(r"^[ \t]*((?:(?:[-+*>]|\d{1,9}[.)])[ \t]*)+)", re.MULTILINE)
+_MARKERS = re.compile(r"\n[ \t]*+((?:(?:[-+*>]|\d{1,9}+[.)])[ \t]*+)++)")
 _SPECIALS = re.compile(r"[\n!&<\[\\\]*_`~]")
-_OPTIONAL_RULES = tuple(
-    (rules, re.compile(mark, re.MULTILINE))
-    for rules, mark in [
-        ("lheading", r"^[ \t>]*+(?:=++|-++)[ \t]*+$"),
-        ("hr", r"(?:[-*_][ \t]*+){3}$"),
-        ("table", r"\|"),
-        ("blockquote", ">"),
-        ("reference", r"\]:"),
-        ("heading", "#"),
-        ("fence", "```|~~~"),
-        ("link image", r"\["),
-        ("autolink entity escape strikethrough", r"[<&\\~]"),
-    ]
+_UNDERLINE = re.compile(r"\n[ \t>]*+(?:=++|-++)[ \t]*+(?:\n|\Z)")
+# Rules of markdown-it, and the marks without which a text does not need them.
+_OPTIONAL_RULES = (
+    ("table", "|", "|"),
+    ("code", "    ", "\t"),
+    ("blockquote", ">", ">"),
+    ("reference", "]:", "]:"),
+    ("heading", "#", "#"),
+    ("fence", "```", "~~~"),
+    ("link", "[", "["),
+    ("image", "![", "!["),
+    ("backticks", "`", "`"),
+    ("emphasis", "*", "_"),
+    ("autolink", "<", "<"),
+    ("entity", "&", "&"),
+    ("escape", "\\", "\\"),
+    ("text_join", "&", "\\"),
+    ("strikethrough", "~~", "~~"),
 )
 _NESTED_IMAGE = re.compile(r"!\[[^\]]*!\[")
 _WORK_LEFT = "work_left"
 
-# The specification allows 100 nested tags; block tags are limited to MAX_BLOCK_DEPTH, inline tags to MAX_INLINE_DEPTH.
+# The specification allows 100 nested tags.
 _MAX_BLOCK_DEPTH = 20
 _MAX_INLINE_DEPTH = 40
 _OPTIONS = {"html": False, "xhtmlOut": False, "breaks": True, "maxNesting": _MAX_BLOCK_DEPTH}
-
-
-def plain_html(text: str) -> str:
-    """The text as one paragraph in which every character stands for itself; line breaks are kept."""
-    return f"<p>{_escaped_lines(text)}</p>"
 
 
 class ProseWriter:
@@ -88,37 +72,40 @@ class ProseWriter:
         self._env: EnvType = {_WORK_LEFT: work_limit}
 
     def learn_definitions(self, markdown: str) -> None:
-        """Take in the link definitions of a text, so that any other text of the reply can use them."""
-        if "]:" in markdown and self._take(_block_work(markdown)):
-            parser = _parser_for(markdown)
-            source = markdown.replace("\r\n", "\n").replace("\r", "\n")
+        """Take in the link definitions of a text, so that any other text of the reply can use them.
+
+        Those of a long text count in that text alone.
+        """
+        if "]:" in markdown and (work := _block_work(markdown)) <= self._env[_WORK_LEFT] // 4 and self._take(work):
+            source = _normalized(markdown)
+            parser = _parser_for(source)
             parser.block.parse(source, parser, self._env, [])
 
     def write(self, markdown: str) -> str:
         """The text as HTML of the allowed tags, attributes and link schemes only."""
         if not self._take(_block_work(markdown)):
             return plain_html(markdown.strip())
-        rendered: str = _parser_for(markdown).render(markdown, self._env)
-        return _CLEANER.clean(rendered).rstrip()
+        source = _normalized(markdown)
+        rendered: str = _parser_for(source).render(source, self._env)
+        return clean(rendered).rstrip()
 
     def _take(self, work: int) -> bool:
         return _take(self._env, work)
 
 
 def _take(env: EnvType, work: int) -> bool:
-    """Take work from what is left, if so much is left."""
-    if work > env[_WORK_LEFT]:
-        return False
-    env[_WORK_LEFT] -= work
-    return True
+    """Take work from what is left. Where that is not enough nothing is left afterwards: the rest stays plain."""
+    is_enough = bool(work <= env[_WORK_LEFT])
+    env[_WORK_LEFT] = env[_WORK_LEFT] - work if is_enough else 0
+    return is_enough
 
 
-def _escaped_lines(text: str) -> str:
-    return html.escape(text, quote=False).replace("\n", "<br>\n")
+def _normalized(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
 
 
 def _block_work(markdown: str) -> int:
-    markers = sum(len(found) for found in _MARKERS.findall(markdown))
+    markers = sum(len(found) for found in _MARKERS.findall(f"\n{markdown}"))
     escaped = sum(map(markdown.count, '"&<>'))
     characters = len(markdown) // 10 + _ESCAPE_WORK * escaped + _PIPE_WORK * markdown.count("|")
     return characters + _LINE_WORK * (markdown.count("\n") + 1) + _MARKER_WORK * markers
@@ -144,11 +131,11 @@ class _Parser(MarkdownIt):
 def _render_plain(_: RendererHTML, tokens: Sequence[Token], idx: int, _options: OptionsDict, _env: EnvType) -> str:
     """The token `plain`: text that is not looked into."""
     content = tokens[idx].content
-    return plain_html(content) if tokens[idx].block else _escaped_lines(content)
+    return plain_html(content) if tokens[idx].block else escaped_lines(content)
 
 
 def _render_text(_: RendererHTML, tokens: Sequence[Token], idx: int, _options: OptionsDict, _env: EnvType) -> str:
-    return html.escape(tokens[idx].content, quote=False)
+    return escaped(tokens[idx].content)
 
 
 def _inline(state: StateCore) -> None:
@@ -195,39 +182,55 @@ def _without_remote_images(tokens: list[Token]) -> Iterator[Token]:
             open_links += token.nesting if token.tag == "a" else 0
             yield token
             continue
-        alt = _ALT_TEXT.renderInlineAsText(token.children, _OPTIONS, {})
-        text = Token("text", "", 0, content=alt or source)
+        text = Token("text", "", 0, content="".join(_texts(token.children or [])) or source)
         if open_links:
             yield text
         else:
             yield from (Token("link_open", "a", 1, attrs={"href": source}), text, Token("link_close", "a", -1))
 
 
-def _lines_ahead(state: StateBlock, start: int, end: int) -> int:
-    """How many lines there are up to the next empty one."""
-    return next((line for line in range(start, end) if state.isEmpty(line)), end) - start
+def _texts(tokens: list[Token]) -> Iterator[str]:
+    for token in tokens:
+        if token.type == "image":
+            yield from _texts(token.children or [])
+        else:
+            yield "\n" if token.tag == "br" else token.content
 
 
-def _blockquote(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 -- a markdown-it rule
+def _take_lines_ahead(state: StateBlock, start: int, end: int, work: int) -> bool:
+    """Take so much work for each line up to the next empty one."""
+    limit = min(end, start + state.env[_WORK_LEFT] // work + 1)
+    end = next((line for line in range(start, limit) if state.isEmpty(line)), limit)
+    return _take(state.env, work * (end - start))
+
+
+# What silent means, and that it is a positional bool, is markdown-it's convention.
+def _blockquote(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
     """Markdown-it's own rule, which looks at all lines up to the next empty one, however few belong to the quote."""
-    if silent or not blockquote(state, start, end, True):  # noqa: FBT003 -- likewise
-        return silent and blockquote(state, start, end, silent)
-    within_limit = min(end, start + state.env[_WORK_LEFT] // _LAZY_LINE_WORK + 1)
-    work = _LAZY_LINE_WORK * _lines_ahead(state, start, within_limit)
-    return _take(state.env, work) and blockquote(state, start, end, silent)
+    found = blockquote(state, start, end, True)  # noqa: FBT003
+    if silent or not found:
+        return found
+    return _take_lines_ahead(state, start, end, _LAZY_LINE_WORK) and blockquote(state, start, end, silent)
 
 
-def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 -- a markdown-it rule
+def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
     """Markdown-it's own rule, but a table of too many cells, which may all be empty, is shown as its lines."""
-    if silent or not table(state, start, end, True):  # noqa: FBT003 -- likewise
-        return silent and table(state, start, end, silent)
+    found = table(state, start, end, True)  # noqa: FBT003
+    if silent or not found:
+        return found
     columns = state.src.count("|", state.bMarks[start + 1], state.eMarks[start + 1]) + 1
-    return _take(state.env, _CELL_WORK * columns * _lines_ahead(state, start, end)) and table(state, start, end, silent)
+    return _take_lines_ahead(state, start, end, _CELL_WORK * columns) and table(state, start, end, silent)
 
 
 def _parser_for(markdown: str) -> MarkdownIt:
     """A parser with the rules that the text can need: each that it can't costs time on every line or mark."""
-    return _parser(tuple(rules for rules, mark in _OPTIONAL_RULES if not mark.search(markdown)))
+    left_out = [rule for rule, mark, other in _OPTIONAL_RULES if mark not in markdown and other not in markdown]
+    if not _UNDERLINE.search(markdown):
+        left_out.append("lheading")
+    without_blanks = markdown.replace(" ", "").replace("\t", "")
+    if not any(rule in without_blanks for rule in ("***", "---", "___")):
+        left_out.append("hr")
+    return _parser(tuple(left_out))
 
 
 @lru_cache(maxsize=128)
@@ -239,31 +242,7 @@ def _parser(left_out: tuple[str, ...]) -> MarkdownIt:
     parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
     parser.core.ruler.at("inline", _inline)
     parser.inline.terminator_re = _SPECIALS
-    parser.disable(["html_block", "html_inline", *" ".join(left_out).split()])
+    parser.disable(["normalize", "html_block", "html_inline", *left_out])
     # The rules are compiled at first use, which is not safe when several threads do it at the same time.
     parser.render("compile *now*", {_WORK_LEFT: WORK_LIMIT})
     return parser
-
-
-def _allowed_attribute(tag: str, name: str, value: str) -> str | None:
-    match tag, name:
-        case "img", "src":
-            allowed = value.startswith("mxc://")
-        case "a", "href":
-            allowed = value.partition(":")[0].lower() in LINK_SCHEMES
-        case "code", "class":
-            allowed = value.startswith("language-") and len(value.split()) == 1
-        case _:
-            allowed = True
-    return value if allowed else None
-
-
-_ALT_TEXT = RendererHTML()
-_CLEANER = nh3.Cleaner(
-    tags=set(ALLOWED_TAGS),
-    attributes=ALLOWED_ATTRIBUTES,
-    attribute_filter=_allowed_attribute,
-    url_schemes={*LINK_SCHEMES, "mxc"},
-    url_relative="deny",
-    link_rel="noopener",
-)

@@ -3,24 +3,17 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import islice, zip_longest
 
 from mindbridge.questions.blocks import Block
 from mindbridge.questions.fields import many_lines, one_line, plain_question, question_of
-from mindbridge.questions.json_text import (
-    JSON_INSIDE,
-    MAX_STRICT_BYTES,
-    CutOffJsonError,
-    Extent,
-    UnreadableJsonError,
-    object_extent,
-    read_object,
-    tokens,
-)
+from mindbridge.questions.json_object import CutOffJsonError, UnreadableJsonError, read_object
+from mindbridge.questions.json_text import JSON_INSIDE, Extent, tokens
 from mindbridge.questions.model import DEFAULT_QUESTION, UNREADABLE, PlainQuestion, Problem, ProblemCode, Question
 
-# As many labels of an unreadable block are shown as anyone reads.
+# As much of an unreadable block is shown as anyone reads.
 _MAX_CERTAIN_LABELS = 50
+_MAX_CERTAIN_TOKENS = 1_500
 
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 _JSON_MARKS = re.compile(r"[{}\[\]\"“”]")
@@ -49,8 +42,7 @@ def read_payload(block: Block, name: str, *, max_options: int, may_repair: bool)
     `name` is what the block is called there. At most `max_options` options count. `may_repair` allows to repair
     broken JSON.
     """
-    content = block.content
-    extent = object_extent(content)
+    content, extent = block.content, block.extent
     before, after = _prose_around(content, extent, closed=block.closed)
     try:
         found = read_object(content, extent, closed=block.closed, may_repair=may_repair)
@@ -105,8 +97,7 @@ def _certain_parts(content: str) -> PlainQuestion:
 
 def _whole_strings(content: str) -> Iterator[tuple[str, str]]:
     """The strings that are whole, each with its key; in a list, with the list's key."""
-    start = max(content.find("{"), 0)
-    found = [token for token in tokens(content, start, start + MAX_STRICT_BYTES) if token.kind != "comment"]
+    found = list(islice(tokens(content[max(content.find("{"), 0) :]), _MAX_CERTAIN_TOKENS))
     key = ""
     outer_keys = [""]
     for token, following in zip_longest(found, found[1:]):
@@ -118,8 +109,8 @@ def _whole_strings(content: str) -> Iterator[tuple[str, str]]:
                 outer_keys.pop()
             key = key if token.text == ":" else outer_keys[-1]
         elif next_mark == ":":
-            key = token.string() if token.kind == "string" else token.text
-        elif token.kind == "string" and token.whole and (next_mark or following is None):
+            key = token.string()
+        elif token.kind == "string" and (next_mark or following is None):
             text = token.string()
             if not JSON_INSIDE.search(text):
                 yield key, text

@@ -1,15 +1,16 @@
 """A reply as Matrix messages (contract, section 3): both forms of the text, the question in place of its block."""
 
-import html
 import json
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 from mindbridge.questions.fields import one_line
-from mindbridge.questions.markdown import ProseWriter, plain_html
+from mindbridge.questions.markdown import ProseWriter
 from mindbridge.questions.model import INSTRUCTION, Option, PlainQuestion, Prose, Question, Reply
+from mindbridge.questions.safe_html import escaped, plain_html
 from mindbridge.questions.split import MIN_LIMIT, json_size, split_markdown
 
 CONTENT_BUDGET: Final = 56_000
@@ -23,9 +24,12 @@ _LABEL_LIMIT = 200
 # A closing edit has three status lines: one in each form of the text and one in the outer body.
 _STATUS_ROOM = 5_000
 _METADATA_ROOM = 400
+_KEYS_ROOM = 100
 _JOIN_ROOM = 8
 # A form of the text is at most this part of its message, so that HTML has room to be the longer one.
 _TEXT_SHARE = 0.42
+# Shorter ones, in characters, are not cut.
+_LONG_TEXT = 4_000
 # A question that is too large gets shorter descriptions, then none, then shorter HTML.
 _FALLBACKS = ((None, None), (500, None), (100, None), (0, None), (0, 300))
 
@@ -50,7 +54,7 @@ class Part:
         """The whole text. Under a question stands the status, one line of plain text, unless it is None."""
         texts = [self.head]
         if self.question is not None and status is not None:
-            texts.append(Text(status, f"<p>{_escaped(status)}</p>"))
+            texts.append(Text(status, f"<p>{escaped(status)}</p>"))
         return _joined([*texts, self.tail] if self.tail else texts)
 
 
@@ -60,13 +64,14 @@ def render_reply(reply: Reply, *, budget: int = CONTENT_BUDGET) -> tuple[Part, .
     What does not fit into a message of `budget` bytes (at least 40,000) goes on in the next one; the question, with
     its options, is whole in one.
     """
+    budget -= _KEYS_ROOM
     blocks = [block for block in _blocks(reply, budget) if block.text.body]
     return tuple(_part(group) for group in _grouped(blocks, budget))
 
 
 def answered_line(option: Option, name: str, when: datetime) -> str:
     """The status line of an answered question: which option, by whom, and when, in UTC; always one line."""
-    shown_name = _shortened(one_line(name), NAME_LIMIT)
+    shown_name = _shortened(one_line(name), NAME_LIMIT) or "someone"
     chosen = f"✔ {option.number}. {option.emoji} {_shortened(one_line(option.label), _LABEL_LIMIT)}"
     return f"{chosen} · {shown_name} · {when.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
@@ -96,41 +101,50 @@ class _Block:
         self.size = json_size(text.body) + json_size(text.formatted_body) + _JOIN_ROOM
         if question is not None:
             options = [[option.emoji, option.label, option.button] for option in question.options]
-            self.size += json_size(json.dumps(options, ensure_ascii=False)) + _METADATA_ROOM + _STATUS_ROOM
+            self.size += len(json.dumps(options, ensure_ascii=False).encode()) + _METADATA_ROOM + _STATUS_ROOM
 
 
 def _blocks(reply: Reply, budget: int) -> Iterator[_Block]:
     writer = ProseWriter()
     prose = [segment.markdown for segment in reply.segments if isinstance(segment, Prose)]
-    if len(prose) > 1:
+    if len(prose) > 1 or sum(map(len, prose)) > _LONG_TEXT:
         for markdown in prose:
             writer.learn_definitions(markdown)
     for number, segment in enumerate(reply.segments):
         match segment:
             case Prose():
                 # What follows a block may be indented only because the block stood in a list.
-                markdown = segment.markdown.lstrip() if number else segment.markdown
-                yield from _prose_blocks(markdown, writer, budget, int(budget * _TEXT_SHARE))
+                yield from _prose_blocks(segment.markdown.lstrip() if number else segment.markdown, writer, budget)
             case PlainQuestion():
                 yield from _plain_blocks(segment, budget)
             case Question():
                 yield _question_block(segment, budget)
 
 
-def _prose_blocks(markdown: str, writer: ProseWriter, budget: int, limit: int) -> Iterator[_Block]:
-    for piece in split_markdown(markdown, limit):
+def _prose_blocks(markdown: str, writer: ProseWriter, budget: int) -> Iterator[_Block]:
+    limit = int(budget * _TEXT_SHARE)
+    pieces = deque(split_markdown(markdown, limit))
+    while pieces:
+        piece = pieces.popleft()
+        size = json_size(piece)
+        if size > limit:
+            pieces.extendleft(reversed(split_markdown(piece, limit)))
+            continue
         block = _Block(Text(piece.rstrip(), writer.write(piece)))
-        if block.size <= budget:
-            yield block
-        elif limit > MIN_LIMIT:
-            yield from _prose_blocks(piece, writer, budget, limit // 2)
-        else:
+        if block.size > budget and limit > MIN_LIMIT:
+            # Even pieces, with room to be cut at a good place, so that none is left over with a few words.
+            count = block.size * 11 // (budget * 10) + 1
+            limit = max(MIN_LIMIT, size * 21 // (count * 20))
+            pieces.appendleft(piece)
+        elif block.size > budget:
             yield _Block(Text(piece.rstrip(), plain_html(piece)))
+        else:
+            yield block
 
 
 def _plain_blocks(question: PlainQuestion, budget: int) -> Iterator[_Block]:
     listed = "\n".join(f"- {line}" for line in question.lines)
-    items = "".join(f"<li>{_escaped(line)}</li>\n" for line in question.lines)
+    items = "".join(f"<li>{escaped(line)}</li>\n" for line in question.lines)
     texts = [Text(question.text, plain_html(question.text))]
     if question.lines:
         texts.append(Text(listed, f"<ul>\n{items}</ul>"))
@@ -157,11 +171,11 @@ def _question_text(question: Question, description_limit: int | None, html_limit
     for option in question.options:
         line = f"{option.number}. {option.emoji} {one_line(option.label)}"
         lines.append(line)
-        html_lines.append(_escaped(_shortened(line, html_limit)))
+        html_lines.append(escaped(_shortened(line, html_limit)))
         description = _shortened(one_line(option.description or ""), description_limit)
         if description:
             lines.append(f"   {description}")
-            html_lines.append(f"&nbsp;&nbsp;&nbsp;{_escaped(description)}")
+            html_lines.append(f"&nbsp;&nbsp;&nbsp;{escaped(description)}")
     # No <ol>: the list around it, or a client, would give it other numbers than the ones that count.
     asked = Text(question.text, plain_html(_shortened(question.text, html_limit)))
     return _joined([asked, Text("\n".join(lines), "<p>" + "<br>\n".join(html_lines) + "</p>")])
@@ -205,10 +219,6 @@ def _unwrapped(text: Text) -> Text:
     if formatted.startswith("<p>") and formatted.endswith("</p>") and formatted.count("<p>") == 1:
         return Text(text.body, formatted[len("<p>") : -len("</p>")])
     return text
-
-
-def _escaped(text: str) -> str:
-    return html.escape(text, quote=False)
 
 
 def _shortened(text: str, limit: int | None) -> str:

@@ -12,6 +12,7 @@ from typing import Final
 MIN_LIMIT: Final = 1_000
 """No piece is asked to be smaller, in bytes; it leaves room for the lines that close and reopen a fence."""
 
+_LONGEST_ESCAPE = 6
 _FENCE_ROOM = 300
 _FENCE = re.compile(
     r"^(?P<indent>[ \t>]{0,40}+)(?P<item>(?:(?:[-+*]|\d{1,9}+[.)])[ \t]++)*+)"
@@ -20,6 +21,8 @@ _FENCE = re.compile(
 )
 _LANGUAGE = re.compile(r"[ \t]*+([\w+#.-]{1,40})", re.ASCII)
 _CODE_INDENT = 4
+# Nobody writes more; what comes behind them is cut as if it were no fence.
+_MAX_FENCE_LINES = 5_000
 # How far to look back for a line that is not indented, which neither a list nor a paragraph in it goes on with.
 _CANDIDATES = 200
 _LONGEST_EMOJI = 30
@@ -38,7 +41,7 @@ def split_markdown(text: str, limit: int) -> tuple[str, ...]:
     of one piece and opened again, with its language, at the start of the next.
     """
     text = text.replace("\r\n", "\n").strip("\n")
-    if json_size(text) <= limit:
+    if len(text) * _LONGEST_ESCAPE <= limit or json_size(text) <= limit:
         return (text,) if text.strip() else ()
     return tuple(piece for piece in _pieces(text, max(limit, MIN_LIMIT)) if piece.strip())
 
@@ -109,7 +112,7 @@ def _fence_lines(text: str) -> Iterator[tuple[re.Match[str], re.Match[str] | Non
     """The opening and the closing line of each fence; the last fence may have no closing one."""
     opening: re.Match[str] | None = None
     marker = ""
-    for line in _FENCE.finditer(text):
+    for line in islice(_FENCE.finditer(text), _MAX_FENCE_LINES):
         _, item, this_marker, info = line.groups()
         if opening is None:
             if this_marker[0] == "~" or "`" not in info:
@@ -152,9 +155,13 @@ def _reach(text: str, start: int, room: int) -> int:
 def _cut(text: str, start: int, end: int, fences: _Fences) -> int:
     """The best place to cut in `text[start + 1:end]`."""
     for separator in ("\n\n", "\n"):
-        places = list(islice(_places(text, separator, start, end, fences), _CANDIDATES))
-        if places:
-            return next((place for place in places if text[place] not in " \t"), places[0])
+        last = 0
+        for place in islice(_places(text, separator, start, end, fences), _CANDIDATES):
+            if text[place] not in " \t":
+                return place
+            last = last or place
+        if last:
+            return last
     fence = fences.around(end)
     first = max(start, fence.body if fence else start) + 1
     line = text.rfind("\n", first, min(end, fence.close - 1 if fence else end)) + 1

@@ -6,6 +6,7 @@ import secrets
 import signal
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,39 +14,15 @@ from typing import Any
 import yaml
 
 from mindbridge.demo.homeserver import Homeserver
-from tests.live.person import Event
+from mindbridge.journal.reports import Reports
+from tests.live.person import Event, Person
 from tests.live.waiting import wait_until
 
 STARTED = "ready agents="
 
-AGENT = '''
-"""Asks when told to, and notes every turn."""
-import json
-import pathlib
+AGENT = (Path(__file__).parent / "scripted_agent.py").read_text("utf-8")
 
-HERE = pathlib.Path(__file__).parent
-
-ASK = """Before I start:
-
-```interactive
-{"question": "What approach would you prefer?",
- "options": [{"emoji": "🚀", "label": "Fast and automated", "value": "fast"},
-             {"emoji": "🔍", "label": "Careful and manual", "value": "careful"}]}
-```
-"""
-
-def reply(turn):
-    with open(HERE / "turns.jsonl", "a") as file:
-        file.write(turn.model_dump_json() + "\\n")
-    script = HERE / f"{turn.agent}.json"
-    if script.exists():
-        replies = json.loads(script.read_text())
-        if turn.text in replies:
-            return replies[turn.text]
-    if turn.kind == "selection":
-        return f"You chose {turn.selection.selected_option.label}."
-    return ASK if "ask" in turn.text else f"You said: {turn.text}"
-'''
+Reply = str | Mapping[str, object]
 
 
 @dataclass
@@ -62,24 +39,30 @@ class Bridge:
         (self.folder / "config.yaml").write_text(yaml.safe_dump(self.config, allow_unicode=True), "utf-8")
         (self.folder / "agent.py").write_text(agent_source, "utf-8")
 
-    def script(self, agent: str, replies: Mapping[str, str]) -> None:
-        """What the agent replies to which text."""
+    def script(self, replies: Mapping[str, Reply], agent: str = "assistant") -> None:
+        """What the agent replies to which text; `scripted_agent.py` says what a reply can be."""
         (self.folder / f"{agent}.json").write_text(json.dumps(replies), "utf-8")
 
     async def start(self) -> None:
+        """Starts the bridge and waits until it is ready."""
+        seen = len(self.log)
+        await self.launch()
+
+        def is_ready() -> bool:
+            return any(STARTED in line for line in self.log[seen:])
+
+        with suppress(TimeoutError):
+            await wait_until(lambda: self._reading_is_over() or is_ready())
+        assert is_ready(), "\n".join(("the bridge did not start:", *self.log[-30:]))
+
+    async def launch(self) -> None:
+        """Starts the bridge's process."""
         self._process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "mindbridge", "run", "-c", str(self.folder / "config.yaml")),
             stderr=asyncio.subprocess.PIPE,
             cwd=self.folder,
         )
-        seen = len(self.log)
         self._reading = asyncio.create_task(self._read_log(self._process))
-        try:
-            await wait_until(lambda: self._reading_is_over() or any(STARTED in line for line in self.log[seen:]))
-            if self._reading_is_over():
-                raise TimeoutError
-        except TimeoutError:
-            raise AssertionError("the bridge did not start:\n" + "\n".join(self.log[-30:])) from None
 
     def _reading_is_over(self) -> bool:
         return self._reading is None or self._reading.done()
@@ -91,11 +74,20 @@ class Bridge:
 
     async def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Ends the bridge; gives its exit status."""
+        self.send_signal(how)
+        return await self.ended()
+
+    def send_signal(self, how: signal.Signals) -> None:
+        """Sends its process a signal."""
+        assert self._process is not None
+        if self._process.returncode is None:
+            self._process.send_signal(how)
+
+    async def ended(self) -> int:
+        """Waits until it has ended; gives its exit status."""
         process, reading = self._process, self._reading
         assert process is not None
         assert reading is not None
-        if process.returncode is None:
-            process.send_signal(how)
         async with asyncio.timeout(15):
             status = await process.wait()
             await reading
@@ -106,6 +98,10 @@ class Bridge:
         """The account of an agent."""
         return str(self.config["agents"][agent]["account"]["user_id"])
 
+    def allow(self, name: str) -> None:
+        """Makes the file that a scripted reply needs or waits for."""
+        (self.folder / name).touch()
+
     @property
     def is_running(self) -> bool:
         return self._process is not None and self._process.returncode is None
@@ -113,7 +109,8 @@ class Bridge:
     def turns(self, agent: str | None = None) -> list[Event]:
         """All turns that the agents got so far, as JSON."""
         path = self.folder / "turns.jsonl"
-        turns = [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+        whole_lines = path.read_text("utf-8").split("\n")[:-1] if path.exists() else []
+        turns = [json.loads(line) for line in whole_lines]
         return [turn for turn in turns if agent in {None, turn["agent"]}]
 
     async def command(self, *arguments: str) -> tuple[int, str, str]:
@@ -128,12 +125,20 @@ class Bridge:
         assert process.returncode is not None
         return process.returncode, output.decode(), errors.decode()
 
-    async def why(self, event_id: str) -> Event:
+    @property
+    def journal(self) -> Reports:
+        """What the `journal` commands tell as JSON, without a process for each."""
+        return Reports(self.folder / "journal")
+
+    def verdict(self, event_id: str) -> str | None:
         """What `journal why` says of an event."""
-        status, output, errors = await self.command("journal", "why", event_id, "--json")
-        assert status == 0, errors
-        verdict: Event = json.loads(output)
+        verdict: str | None = self.journal.why(event_id)["verdict"]
         return verdict
+
+    async def log_in(self, agent: str = "assistant") -> Person:
+        """The agent's account with another client, which is to be closed."""
+        account = self.config["agents"][agent]["account"]
+        return await Person.log_in(self.config["homeserver"], account["user_id"], account["password"])
 
 
 @dataclass
@@ -180,3 +185,4 @@ class Bridges:
         for bridge in self.made:
             if bridge.is_running:
                 await bridge.stop(signal.SIGKILL)
+            print(*bridge.log, sep="\n")  # noqa: T201 - shown where the test failed

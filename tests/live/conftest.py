@@ -49,7 +49,7 @@ async def new_person(homeserver: Homeserver) -> AsyncIterator[NewPerson]:
     async with AsyncExitStack() as people:
 
         async def make(display_name: str) -> Person:
-            localpart = f"{display_name.lower()}-{secrets.token_hex(4)}"
+            localpart = f"{display_name.lower().strip('@')}-{secrets.token_hex(4)}"
             account = await homeserver.register(localpart, secrets.token_hex(8), display_name=display_name)
             person = Person.with_token(homeserver.url, account.user_id, account.access_token)
             return await people.enter_async_context(person)

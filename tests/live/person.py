@@ -197,12 +197,14 @@ class Person:
 
         return await self._sync_until(find, room, seconds)
 
-    async def wait_for_typing(self, room: str, user_id: str, *, seconds: float = 20) -> None:
-        """Until the user was seen typing, since this person first looked."""
+    async def wait_for_typing(self, room: str, user_id: str, *, typing: bool = True, seconds: float = 20) -> None:
+        """Until the user was seen typing, since this person first looked; without `typing`, until that ended."""
 
-        def find() -> Event | None:
-            typing = (event for event in self._ephemeral[room] if event["type"] == "m.typing")
-            return next((event for event in typing if user_id in event["content"]["user_ids"]), None)
+        def find() -> bool | None:
+            seen = [
+                user_id in each["content"]["user_ids"] for each in self._ephemeral[room] if each["type"] == "m.typing"
+            ]
+            return (any(seen) if typing else True in seen and not seen[-1]) or None
 
         await self._sync_until(find, room, seconds)
 

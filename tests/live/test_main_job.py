@@ -84,4 +84,4 @@ async def test_number_typed_in_the_thread_reaches_the_agent_as_a_selection(
     assert selection["selected_option"] == {"number": 1, "key": "1", "label": "Fast and automated", "value": "fast"}
     assert selection["source_event_id"] == typed
     assert len(bridge.turns()) == 2
-    assert (await bridge.why(typed))["verdict"] == "selected"
+    assert bridge.verdict(typed) == "selected"

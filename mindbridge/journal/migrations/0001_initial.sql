@@ -39,15 +39,18 @@ CREATE TABLE messages (
 ) STRICT;
 CREATE INDEX messages_of_thread ON messages (room_id, thread_id, message_id);
 
--- The last thing an agent was seen to say in a thread (thread_id '' = the room's main timeline).
+-- The last thing an agent was seen to say in a thread (thread_id '' = the room's main timeline). turn_id is NULL while
+-- only the server knows which delivery the event is; once that is acknowledged, the delivery of event_id tells the turn.
 CREATE TABLE utterances (
   agent TEXT NOT NULL,
   room_id TEXT NOT NULL,
   thread_id TEXT NOT NULL,
+  event_id TEXT NOT NULL,
   turn_id TEXT,
   seq INTEGER NOT NULL,
   PRIMARY KEY (room_id, agent, thread_id)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX utterances_in_order ON utterances (room_id, agent, seq);
 
 CREATE TABLE turns (
   seq INTEGER PRIMARY KEY,
@@ -92,8 +95,8 @@ CREATE TABLE questions (
   opened_seq INTEGER,
   closed_seq INTEGER
 ) STRICT;
-CREATE INDEX questions_of_thread ON questions (room_id, thread_id, seq);
-CREATE INDEX questions_of_room ON questions (room_id, seq);
+CREATE INDEX questions_of_thread ON questions (room_id, thread_id, opened_seq);
+CREATE INDEX questions_of_room ON questions (room_id, opened_seq);
 CREATE INDEX questions_unsettled ON questions (room_id) WHERE state IN ('posting', 'open');
 
 -- The one answer that was taken for a question. source_event_id is unique over all agents.
@@ -118,7 +121,8 @@ CREATE TABLE verdicts (
   decided_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- What was wrong with an agent's reply; told with the agent's next turn in the thread, once.
+-- What was wrong with an agent's reply; told with the agent's next turn in the thread, once. told_in: the turn that was
+-- told, also when it is tried again; a turn that is parked has been told nothing.
 CREATE TABLE problems (
   problem_id INTEGER PRIMARY KEY,
   agent TEXT NOT NULL,
@@ -130,6 +134,7 @@ CREATE TABLE problems (
   told_in TEXT
 ) STRICT;
 CREATE INDEX problems_untold ON problems (agent, room_id, thread_id) WHERE told_in IS NULL;
+CREATE INDEX problems_told ON problems (told_in) WHERE told_in IS NOT NULL;
 
 -- Outgoing events. Nothing is sent whose row is not here; delivery_id is the transaction id.
 -- target_id: the delivery whose event this one relates to. after_turn: wait until that turn is no longer queued.

@@ -1,0 +1,115 @@
+"""One agent's way through: its account's session, what comes in, its turns, what goes out."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+
+from mindbridge.agents.backend import Backend
+from mindbridge.bridge.delivery import Deliverer
+from mindbridge.bridge.intake import Intake
+from mindbridge.bridge.pace import growing_delays, now_ms
+from mindbridge.bridge.roster import Roster
+from mindbridge.bridge.turns import TurnRunner
+from mindbridge.config.schema import AgentConfig
+from mindbridge.ids import AgentName
+from mindbridge.journal.admissions import AdmissionStore
+from mindbridge.journal.database import Database
+from mindbridge.journal.outbox import Outbox
+from mindbridge.journal.turns import TurnStore
+from mindbridge.matrix.devices import DeviceFolder
+from mindbridge.matrix.errors import Limited, Refused, Unreachable
+from mindbridge.matrix.session import Session
+
+log = logging.getLogger(__name__)
+
+
+class AgentBridge:
+    """One agent's parts: its account's session, what comes in, its turns, what goes out."""
+
+    def __init__(
+        self,
+        name: AgentName,
+        config: AgentConfig,
+        backend: Backend,
+        roster: Roster,
+        database: Database,
+        wake: Callable[[], None],
+    ) -> None:
+        devices = DeviceFolder(roster.config.journal)
+        self.name = name
+        self.user_id = config.account.user_id
+        self._display_name = config.display_name
+        self._session = Session(roster.config.homeserver, name, config.account, devices)
+        self.deliverer = Deliverer(self._session, Outbox(database), now_ms)
+        admissions, lull = AdmissionStore(database), self.deliverer.lull
+        self.intake = Intake(self._session, admissions, roster, config.rooms, now_ms, wake, lull)
+        turns = TurnStore(database)
+        self.turns = TurnRunner(config, backend, self._session, turns, roster, now_ms, self.deliverer.bell.ring)
+
+    def wake(self) -> None:
+        """Lets the agent's parts look for new work; turns first, since a send keeps the journal busy for longer."""
+        self.turns.bell.ring()
+        self.deliverer.bell.ring()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Runs until `stop`, then drains.
+
+        Raises:
+            MatrixError: the account can't be used; from its parts in an exception group, as anything else is.
+        """
+        try:
+            if not await unless_stopped(stop, self._open()):
+                return
+            async with asyncio.TaskGroup() as tasks:
+                intake = tasks.create_task(self.intake.run())
+                delivering = tasks.create_task(self._deliver())
+                running = tasks.create_task(self.turns.run())
+                await stop.wait()
+                intake.cancel()
+                self.turns.stop()
+                await running
+                self.deliverer.stop()
+                if not self.intake.ready.is_set():
+                    delivering.cancel()
+        finally:
+            await self._session.close()
+
+    async def _open(self) -> None:
+        delays = growing_delays()
+        while True:
+            try:
+                await self._session.open()
+                await self._show_display_name()
+            except (Unreachable, Limited) as error:
+                delay = next(delays)
+                log.warning("homeserver_unreachable agent=%s retry_in=%.1fs error=%s", self.name, delay, error)
+                await asyncio.sleep(delay)
+            else:
+                return
+
+    async def _show_display_name(self) -> None:
+        if self._display_name is None:
+            return
+        try:
+            await self._session.set_display_name(self._display_name)
+        except Refused as error:
+            log.warning("display_name_refused agent=%s error=%s", self.name, error)
+
+    async def _deliver(self) -> None:
+        await self.intake.ready.wait()
+        await self.deliverer.run()
+
+
+async def unless_stopped(stop: asyncio.Event, work: Coroutine[None, None, None]) -> bool:
+    """Whether `work` was done before `stop`; if not, it is cancelled."""
+    working = asyncio.create_task(work)
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            await working
+            return True
+        return False
+    finally:
+        working.cancel()
+        stopping.cancel()

@@ -1,0 +1,354 @@
+"""Deliveries: in which order they are sent, and what becomes of them."""
+
+import pytest
+
+from mindbridge.ids import DeliveryId, EventId
+from mindbridge.journal.database import Database
+from mindbridge.journal.outbox import Outbox
+from mindbridge.journal.records import Acknowledged
+from mindbridge.journal.turns import TurnStore
+from tests.journal.sample_rows import (
+    CRITIC,
+    HELPER,
+    HELPER_USER,
+    NOW,
+    admit,
+    asking,
+    delivery,
+    end,
+    outcome,
+    queue,
+    queued,
+    record,
+    rows,
+    seen,
+    send_all,
+    take,
+    turn,
+    value,
+)
+
+
+@pytest.fixture
+def outbox(database: Database) -> Outbox:
+    return Outbox(database)
+
+
+async def claimed(outbox: Outbox) -> str | None:
+    due = await outbox.claim_next(HELPER, NOW)
+    return None if due is None else due.delivery_id
+
+
+async def sent_names(database: Database) -> list[str]:
+    return [each.delivery_id for each in await send_all(database)]
+
+
+def states(database: Database) -> dict[str, str]:
+    return dict(rows(database, "SELECT delivery_id, state FROM deliveries ORDER BY seq"))
+
+
+# Order
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        ("redaction", "edit", "button", "message"),
+        ("edit", "message", "redaction", "button"),
+        ("button", "redaction", "message", "edit"),
+    ],
+    ids="-".join,
+)
+async def test_messages_go_first_then_buttons_then_edits_then_redactions(
+    database: Database, order: tuple[str, ...]
+) -> None:
+    await record(database, delivery("earlier"))
+    await send_all(database)
+    await record(database, *(delivery(kind, kind, target_id=DeliveryId("earlier")) for kind in order))
+    assert await sent_names(database) == ["message", "button", "edit", "redaction"]
+
+
+async def test_within_a_kind_the_order_is_that_of_recording(database: Database) -> None:
+    await record(database, *(delivery(name, "button") for name in ("b", "a", "d", "c")))
+    await record(database, delivery("1 notice", "notice"), delivery("3 message"), delivery("2 notice", "notice"))
+    assert await sent_names(database) == ["1 notice", "3 message", "2 notice", "b", "a", "d", "c"]
+
+
+async def test_message_that_comes_later_overtakes_waiting_buttons(database: Database, outbox: Outbox) -> None:
+    await queue(database, turn())
+    await end(database, "one", asking())
+    assert await claimed(outbox) == "q"
+    await outbox.acknowledge(DeliveryId("q"), EventId("$q"), NOW)
+    await record(database, delivery("urgent"))
+    assert await sent_names(database) == ["urgent", "q button 1", "q button 2"]
+
+
+async def test_redactions_wait_until_their_turn_ended(database: Database) -> None:
+    await queue(database, turn())
+    await record(database, delivery("button", "button"))
+    await send_all(database)
+    await record(
+        database,
+        delivery("redaction", "redaction", target_id=DeliveryId("button"), after_turn=turn().turn_id),
+        delivery("edit", "edit", target_id=DeliveryId("button")),
+    )
+    assert await sent_names(database) == ["edit"]
+    await TurnStore(database).delay(turn().turn_id, "broke", NOW + 1)
+    assert await sent_names(database) == []
+    await end(database, "one", outcome(delivery("reply")))
+    assert await sent_names(database) == ["reply", "redaction"]
+
+
+async def test_redactions_do_not_wait_for_a_turn_that_was_parked(database: Database) -> None:
+    await queue(database, turn())
+    await record(database, delivery("button", "button"))
+    await send_all(database)
+    await record(
+        database, delivery("redaction", "redaction", target_id=DeliveryId("button"), after_turn=turn().turn_id)
+    )
+    await TurnStore(database).park(turn().turn_id, "broke", delivery("parked", "notice"), NOW)
+    assert await sent_names(database) == ["parked", "redaction"]
+
+
+async def test_each_agent_is_given_its_own_deliveries(database: Database) -> None:
+    await record(database, delivery("helpers"), delivery("critics", agent=CRITIC))
+    assert [each.delivery_id for each in await send_all(database, CRITIC)] == ["critics"]
+    assert [each.delivery_id for each in await send_all(database, HELPER)] == ["helpers"]
+
+
+async def test_delivery_is_given_whole_with_the_event_that_it_relates_to(database: Database) -> None:
+    await queue(database, turn())
+    await end(database, "one", asking(buttons=1))
+    message, button = await send_all(database)
+    assert (message.kind, message.room_id, message.question_id, message.target_event) == (
+        "message",
+        "!room",
+        "question_q",
+        None,
+    )
+    assert (button.kind, button.content, button.question_id, button.target_event) == (
+        "button",
+        '{"body":"q button 1"}',
+        "question_q",
+        "$event of q",
+    )
+
+
+# Once, and not lost
+
+
+async def test_crash_between_claim_and_acknowledgement_claims_the_same_delivery_again(
+    outbox: Outbox, database: Database
+) -> None:
+    await record(database, delivery("first"), delivery("second"))
+    assert [await claimed(outbox) for _ in range(3)] == ["first", "first", "first"]
+    assert states(database) == {"first": "attempted", "second": "pending"}
+
+
+async def test_message_that_overtakes_leaves_the_claimed_button_to_be_claimed_again(
+    outbox: Outbox, database: Database
+) -> None:
+    await record(database, delivery("button", "button"))
+    assert await claimed(outbox) == "button"
+    await record(database, delivery("message"))
+    assert await sent_names(database) == ["message", "button"]
+
+
+async def test_button_waits_until_its_message_is_acknowledged(outbox: Outbox, database: Database) -> None:
+    await queue(database, turn())
+    await end(database, "one", asking(buttons=1))
+    await record(database, delivery("other", agent=HELPER))
+    assert await claimed(outbox) == "q"
+    assert await claimed(outbox) == "q"
+    await outbox.acknowledge(DeliveryId("q"), EventId("$q"), NOW)
+    assert await sent_names(database) == ["other", "q button 1"]
+
+
+async def test_delivery_that_is_recorded_twice_is_sent_once_as_it_was_first(database: Database) -> None:
+    await record(database, delivery("one", content='{"body":"first"}'))
+    await record(database, delivery("one", content='{"body":"second"}'))
+    (sent,) = await send_all(database)
+    await record(database, delivery("one", content='{"body":"third"}'))
+    assert sent.content == '{"body":"first"}'
+    assert await send_all(database) == []
+
+
+async def test_nothing_is_due_in_an_empty_journal(outbox: Outbox) -> None:
+    assert await claimed(outbox) is None
+
+
+# Acknowledged
+
+
+async def test_acknowledgement_keeps_the_event_and_its_question_has_it_too(outbox: Outbox, database: Database) -> None:
+    await queue(database, turn())
+    await end(database, "one", asking(buttons=0))
+    await claimed(outbox)
+    await outbox.acknowledge(DeliveryId("q"), EventId("$q"), NOW + 5)
+    assert rows(database, "SELECT state, event_id, error, settled_at FROM deliveries") == [
+        ("sent", "$q", None, NOW + 5)
+    ]
+    assert rows(database, "SELECT event_id, state, opened_seq FROM questions") == [("$q", "posting", None)]
+
+
+async def test_first_acknowledgement_counts(outbox: Outbox, database: Database) -> None:
+    await record(database, delivery("one"))
+    await claimed(outbox)
+    await outbox.acknowledge(DeliveryId("one"), EventId("$first"), NOW)
+    await outbox.acknowledge(DeliveryId("one"), EventId("$second"), NOW)
+    await outbox.acknowledge(DeliveryId("one"), None, NOW)
+    assert value(database, "SELECT event_id FROM deliveries") == "$first"
+
+
+async def test_acknowledgement_without_an_event_ends_the_delivery_and_the_echo_tells_the_event(
+    outbox: Outbox, database: Database
+) -> None:
+    await record(database, delivery("button", "button"))
+    await claimed(outbox)
+    await outbox.acknowledge(DeliveryId("button"), None, NOW)
+    assert await claimed(outbox) is None
+    assert rows(database, "SELECT state, event_id FROM deliveries") == [("sent", None)]
+    await admit(database, acknowledged=[Acknowledged(delivery_id=DeliveryId("button"), event_id=EventId("$echo"))])
+    assert rows(database, "SELECT state, event_id FROM deliveries") == [("sent", "$echo")]
+
+
+async def test_echo_acknowledges_a_delivery_whose_answer_got_lost(outbox: Outbox, database: Database) -> None:
+    await queue(database, turn())
+    await end(database, "one", asking(buttons=1))
+    await claimed(outbox)
+    await admit(database, acknowledged=[Acknowledged(delivery_id=DeliveryId("q"), event_id=EventId("$echo"))])
+    assert value(database, "SELECT event_id FROM questions") == "$echo"
+    assert await sent_names(database) == ["q button 1"]
+
+
+# Refused
+
+
+async def test_what_relates_to_a_refused_message_is_dropped(outbox: Outbox, database: Database) -> None:
+    await queue(database, turn())
+    await end(database, "one", asking())
+    await record(
+        database,
+        delivery("edit", "edit", target_id=DeliveryId("q")),
+        delivery("redaction", "redaction", target_id=DeliveryId("q button 1")),
+        delivery("other"),
+    )
+    assert await claimed(outbox) == "q"
+    await outbox.refuse(DeliveryId("q"), "403 M_FORBIDDEN", NOW)
+
+    assert await sent_names(database) == ["other"]
+    assert states(database) == {
+        "q": "refused",
+        "q button 1": "dropped",
+        "q button 2": "dropped",
+        "edit": "dropped",
+        "redaction": "dropped",
+        "other": "sent",
+    }
+    assert value(database, "SELECT error FROM deliveries WHERE delivery_id = 'edit'") == (
+        "what it relates to was refused without an event"
+    )
+
+
+async def test_refused_question_has_failed_and_its_agent_is_told_with_its_next_turn(
+    outbox: Outbox, database: Database
+) -> None:
+    await queue(database, turn(), turn("two"))
+    await end(database, "one", asking())
+    await claimed(outbox)
+    await outbox.refuse(DeliveryId("q"), "403 M_FORBIDDEN", NOW)
+    context = await TurnStore(database).context(await queued(database, "two"))
+    assert value(database, "SELECT state FROM questions") == "failed"
+    assert [(problem.code, problem.message) for problem in context.problems] == [
+        ("question_not_posted", "The question was not posted: 403 M_FORBIDDEN")
+    ]
+
+
+async def test_refused_button_leaves_the_question_and_the_other_buttons(outbox: Outbox, database: Database) -> None:
+    await queue(database, turn())
+    await end(database, "one", asking(buttons=3))
+    await claimed(outbox)
+    await outbox.acknowledge(DeliveryId("q"), EventId("$q"), NOW)
+    assert await claimed(outbox) == "q button 1"
+    await outbox.refuse(DeliveryId("q button 1"), "403 M_FORBIDDEN", NOW)
+    assert await sent_names(database) == ["q button 2", "q button 3"]
+    assert value(database, "SELECT state FROM questions") == "posting"
+    assert value(database, "SELECT COUNT(*) FROM problems") == 0
+
+
+async def test_refusal_of_what_its_echo_showed_to_be_there_changes_nothing(outbox: Outbox, database: Database) -> None:
+    await queue(database, turn())
+    await end(database, "one", asking())
+    await claimed(outbox)
+    await admit(
+        database,
+        acknowledged=[Acknowledged(delivery_id=DeliveryId("q"), event_id=EventId("$event of q"))],
+        opened=[seen()],
+    )
+    await take(database)
+    closed_seq = value(database, "SELECT closed_seq FROM questions")
+    await outbox.refuse(DeliveryId("q"), "403 M_FORBIDDEN", NOW)
+    assert rows(database, "SELECT state, event_id FROM deliveries WHERE delivery_id = 'q'") == [("sent", "$event of q")]
+    assert rows(database, "SELECT state, closed_seq FROM questions") == [("answered", closed_seq)]
+    assert value(database, "SELECT COUNT(*) FROM problems") == 0
+
+
+# The buttons of a closed question
+
+
+async def test_answered_questions_unsent_buttons_are_dropped_and_sent_ones_redacted_after_the_answers_turn(
+    outbox: Outbox, database: Database
+) -> None:
+    await queue(database, turn())
+    await end(database, "one", asking(buttons=3))
+    for name in ("q", "q button 1"):
+        assert await claimed(outbox) == name
+        await outbox.acknowledge(DeliveryId(name), EventId(f"$event of {name}"), NOW)
+    assert await claimed(outbox) == "q button 2"
+    await admit(database, opened=[seen()])
+    selection = await take(database)
+
+    assert states(database)["q button 3"] == "dropped"
+    assert await sent_names(database) == ["q button 2"]
+    assert await send_all(database) == []
+    (ending,) = [each for each, _ in await TurnStore(database).runnable(HELPER)]
+    assert ending.turn_id == selection
+    await TurnStore(database).end(ending, HELPER_USER, outcome(delivery("thanks")), NOW)
+    thanks, *redactions = await send_all(database)
+    assert thanks.delivery_id == "thanks"
+    assert [(each.kind, each.target_event) for each in redactions] == [
+        ("redaction", "$event of q button 1"),
+        ("redaction", "$event of q button 2"),
+    ]
+
+
+async def test_button_that_never_arrived_is_not_redacted(outbox: Outbox, database: Database) -> None:
+    await queue(database, turn())
+    await end(database, "one", asking(buttons=1))
+    await claimed(outbox)
+    await outbox.acknowledge(DeliveryId("q"), EventId("$q"), NOW)
+    assert await claimed(outbox) == "q button 1"
+    await take(database)
+    await outbox.refuse(DeliveryId("q button 1"), "403 M_FORBIDDEN", NOW)
+    (ending,) = [each for each, _ in await TurnStore(database).runnable(HELPER)]
+    await TurnStore(database).end(ending, HELPER_USER, outcome(), NOW)
+    assert await send_all(database) == []
+
+
+# The server's limit
+
+
+async def test_account_waits_as_long_as_its_server_asked_for(outbox: Outbox, database: Database) -> None:
+    await admit(database)
+    async with database.transaction() as transaction:
+        for agent in (HELPER, CRITIC):
+            await transaction.run("record_account", {"agent": agent, "user_id": f"@{agent}:example.org"})
+    await outbox.hold(HELPER, NOW + 5_000)
+    assert await outbox.held_until(HELPER) == NOW + 5_000
+    assert await outbox.held_until(CRITIC) == 0
+    await outbox.hold(HELPER, 0)
+    assert await outbox.held_until(HELPER) == 0
+
+
+async def test_account_that_is_not_known_waits_for_nothing(outbox: Outbox) -> None:
+    assert await outbox.held_until(HELPER) == 0
