@@ -7,10 +7,12 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from mindbridge.app import run_bridge
+from mindbridge.cli.logs import set_up_logging
 from mindbridge.config.schema import Config
 from mindbridge.events import SyncBatch
 from mindbridge.ids import DeliveryId, EventId, RoomId
@@ -81,10 +83,12 @@ async def watched_bridge(config: Config) -> AsyncIterator[Watch]:
 
     ready = asyncio.Event()
     with (
+        Path(os.devnull).open("w", encoding="utf-8") as log,
         patch.object(Session, "sync", watched_sync),
         patch.object(Session, "send", watched_send),
         patch.object(Session, "redact", watched_redact),
     ):
+        set_up_logging(log)
         running = asyncio.create_task(run_bridge(config, on_ready=ready.set))
         getting_ready = asyncio.create_task(ready.wait())
         await asyncio.wait({running, getting_ready}, return_when=asyncio.FIRST_COMPLETED)

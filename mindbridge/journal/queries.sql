@@ -115,24 +115,28 @@ SELECT delivery_id, agent, room_id FROM deliveries WHERE question_id = :question
 ORDER BY seq
 
 -- name: record_said
-INSERT OR IGNORE INTO messages (room_id, thread_id, event_id, sender, text)
+INSERT INTO messages (room_id, thread_id, event_id, sender, text)
 VALUES (:room_id, :thread_id, :event_id, :sender, :text)
+ON CONFLICT DO NOTHING
 
 -- name: record_reply_part
-INSERT OR IGNORE INTO messages (room_id, thread_id, delivery_id, sender, text)
+INSERT INTO messages (room_id, thread_id, delivery_id, sender, text)
 VALUES (:room_id, :thread_id, :delivery_id, :sender, :text)
+ON CONFLICT DO NOTHING
 
 -- name: record_turn
-INSERT OR IGNORE INTO turns
+INSERT INTO turns
   (turn_id, agent, kind, room_id, thread_id, source_event_id, sender, sender_name, text, selection, queued_at)
 VALUES
   (:turn_id, :agent, :kind, :room_id, :thread_id, :source_event_id, :sender, :sender_name, :text, :selection, :now)
+ON CONFLICT DO NOTHING
 
 -- name: record_delivery
-INSERT OR IGNORE INTO deliveries
+INSERT INTO deliveries
   (delivery_id, agent, room_id, kind, rank, turn_id, question_id, target_id, after_turn, content, recorded_at)
 VALUES
   (:delivery_id, :agent, :room_id, :kind, :rank, :turn_id, :question_id, :target_id, :after_turn, :content, :now)
+ON CONFLICT DO NOTHING
 
 -- name: record_question
 INSERT INTO questions

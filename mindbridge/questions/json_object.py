@@ -75,7 +75,12 @@ def read_object(text: str, extent: Extent, *, closed: bool, may_repair: bool) ->
     if size > MAX_STRICT_BYTES:
         raise UnreadableJsonError(f"its JSON has {size} bytes; at most {MAX_STRICT_BYTES} are read")
     if extent.end is None:
-        if not closed or extent.in_string or extent.last in {",", ":"} or extent.missing not in _MENDABLE_ENDS:
+        if (
+            not closed
+            or extent.in_string
+            or extent.last in {",", ":", "[", "{"}
+            or extent.missing not in _MENDABLE_ENDS
+        ):
             raise CutOffJsonError("its JSON ends in the middle")
         source = f"{source}\n{extent.missing}"
     try:

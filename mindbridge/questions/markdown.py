@@ -113,7 +113,7 @@ def _block_work(markdown: str) -> int:
 
 def _inline_work(content: str, specials: str) -> int:
     links = specials.count("[") + specials.count("<")
-    work = _SPECIAL_WORK * len(specials) + _DELIMITER_WORK * sum(map(specials.count, "*_~&")) + _LINK_WORK * links
+    work = _SPECIAL_WORK * len(specials) + _DELIMITER_WORK * sum(map(specials.count, "*_~&`")) + _LINK_WORK * links
     if links > 1 and _NESTED_IMAGE.search(content):
         work += _NESTED_IMAGE_WORK * content.count("![")
     return work

@@ -94,13 +94,18 @@ class _Reader:
 
 def _with_words_for_blocks(text: str, place: int, blocks: tuple[Block, ...]) -> str:
     """The text from a place on, with a sentence in place of each of the blocks."""
+    if not blocks:
+        return text[place:]
     parts: list[str] = []
     for block in blocks:
-        prose = _prose(text[place : block.start], behind_block=bool(parts), before_block=True)
-        if prose.strip() or not parts:
-            parts += [prose, UNREADABLE]
+        prose = _prose(text[place : block.start], behind_block=place > 0, before_block=True)
+        if prose.strip():
+            parts.append(prose)
+        if parts[-1:] != [UNREADABLE]:
+            parts.append(UNREADABLE)
         place = block.end
-    return "\n\n".join([*parts, _prose(text[place:], behind_block=bool(parts))])
+    rest = _prose(text[place:], behind_block=True)
+    return "\n\n".join([*parts, rest] if rest.strip() else parts)
 
 
 def _prose(text: str, *, behind_block: bool = False, before_block: bool = False) -> str:

@@ -139,6 +139,13 @@ async def test_decision_that_can_not_be_written_leaves_nothing_and_the_position_
     assert everything(database) == before
 
 
+async def test_turn_that_the_journal_does_not_allow_is_an_error_and_not_left_out(database: Database) -> None:
+    with pytest.raises(JournalError, match="CHECK constraint failed"):
+        await admit(database, turns=[turn(kind="unknown")])
+    with pytest.raises(JournalError, match="NOT NULL constraint failed"):
+        await admit(database, turns=[turn(text=None)])
+
+
 async def test_position_and_all_decisions_are_there_together(store: AdmissionStore, database: Database) -> None:
     await store.record_account(HELPER, HELPER_USER)
     await admit(

@@ -151,6 +151,30 @@ async def test_reply_over_the_event_limit_comes_in_parts_with_the_buttons_under_
     assert bridge.journal.status()["refused"] == []
 
 
+async def test_question_without_buttons_is_answered_by_number_and_one_that_was_refused_is_told_to_the_agent(
+    new_bridge: NewBridge, new_person: NewPerson
+) -> None:
+    alice, bridge = await new_person("Alice"), await new_bridge()
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id(), power_level_content_override={"events": {"m.reaction": 50}})
+    await alice.send_text(room, "ask me")
+    question = await alice.wait_for(room, is_question())
+    await alice.send_text(room, "1", thread=root_of(question))
+    await alice.wait_for(room, is_message("You chose Fast and automated."))
+    levels = await alice.state(room, "m.room.power_levels")
+    muted = {**levels, "users": {**levels["users"], bridge.user_id(): -1}}
+    await alice.call("PUT", "rooms", room, "state", "m.room.power_levels", json=muted)
+    root = await alice.send_text(room, "ask me")
+    await wait_until(lambda: bridge.journal.questions()[0]["state"] == "failed")
+    await alice.call("PUT", "rooms", room, "state", "m.room.power_levels", json=levels)
+    await alice.send_text(room, "what happened?", thread=root)
+    await alice.wait_for(room, is_message("You said: what happened?"))
+    assert [each["code"] for each in bridge.turns()[-1]["problems"]] == ["question_not_posted"]
+    assert bridge.turns()[-1]["history"] == [{"role": "user", "sender": alice.user_id, "text": "ask me"}]
+    refused = {each["kind"] for each in bridge.journal.status()["refused"]}
+    assert refused == {"button", "message"}
+
+
 async def test_nothing_that_an_agent_writes_mentions_anyone(new_bridge: NewBridge, new_person: NewPerson) -> None:
     """X2"""
     alice, bridge = await new_person("@room"), await new_bridge()

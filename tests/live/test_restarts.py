@@ -110,6 +110,25 @@ async def test_stop_logs_nothing_out_and_the_next_start_uses_the_same_device(new
     assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
 
 
+async def test_account_with_an_access_token_keeps_its_device(new_bridge: NewBridge, new_person: NewPerson) -> None:
+    alice, bridge = await new_person("Alice"), await new_bridge()
+    async with await bridge.log_in() as account:
+        (bridge.folder / "token").write_text(f"{account.access_token}\n", "utf-8")
+        bridge.config["agents"]["assistant"]["account"] = {
+            "user_id": account.user_id,
+            "access_token_file": "token",
+        }
+        bridge.prepare()
+        before = await account.call("GET", "devices")
+        await bridge.start()
+        room = await room_with(alice, account.user_id)
+        await hear_from(alice, room, account.user_id)
+        assert await bridge.stop() == 0
+        after = await account.call("GET", "devices")
+        assert {each["device_id"] for each in after["devices"]} == {each["device_id"] for each in before["devices"]}
+        assert account.access_token not in "\n".join(bridge.log)
+
+
 async def test_stop_lets_an_agent_finish_and_its_reply_is_sent(new_bridge: NewBridge, new_person: NewPerson) -> None:
     alice, bridge = await new_person("Alice"), await new_bridge()
     bridge.script({"think": {"waits_for": "gate"}})

@@ -1,10 +1,21 @@
 """Several agents in one bridge: who responds to what, and whose question an answer is for."""
 
+import asyncio
 from typing import Any
 
 from tests.live.bridge import Bridge
 from tests.live.conftest import NewBridge, NewPerson
-from tests.live.conversation import ask, block, hear_from, is_message, is_question, room_with, root_of, said_in
+from tests.live.conversation import (
+    ask,
+    block,
+    hear_from,
+    is_message,
+    is_notice,
+    is_question,
+    room_with,
+    root_of,
+    said_in,
+)
 
 AGENTS = ("assistant", "helper")
 
@@ -127,3 +138,23 @@ async def test_number_in_a_thread_of_two_agents_answers_the_newest_question_and_
             await alice.wait_for(room, is_message(f"You chose {chosen[agent]}.", account), after=typed)
     await hear_from(alice, room, *accounts(bridge))
     assert heard(bridge) == {agent: [f"{agent} asks", f"chose {chosen[agent]}"] * 2 for agent in AGENTS}
+
+
+async def test_of_two_answers_at_the_same_moment_one_is_taken_and_the_other_is_told_so(
+    new_bridge: NewBridge, new_person: NewPerson
+) -> None:
+    alice, bob = await new_person("Alice"), await new_person("Bob")
+    bridge = await new_bridge(*AGENTS)
+    await bridge.start()
+    assistant, helper = accounts(bridge)
+    room = await room_with(alice, assistant, helper, others=[bob])
+    question = (await ask(alice, room, mentions=[assistant]))["event_id"]
+    clicks = await asyncio.gather(alice.react(room, question, "🚀"), bob.react(room, question, "🔍"))
+    await hear_from(alice, room, assistant, helper)
+    assert sorted(str(bridge.verdict(each)) for each in clicks) == ["already_answered", "selected"]
+    [taken] = [turn["selection"] for turn in bridge.turns() if turn["selection"]]
+    assert bridge.verdict(taken["source_event_id"]) == "selected"
+    assert heard(bridge)["helper"] == []
+    [notice] = filter(is_notice(assistant), alice.timeline(room))
+    late = bob if taken["answered_by"] == alice.user_id else alice
+    assert notice["content"]["m.mentions"] == {"user_ids": [late.user_id]}

@@ -35,7 +35,7 @@ async def test_turns_are_exactly_as_the_contract_says(new_bridge: NewBridge, new
     assert len(ids) == 6
     always = {"version": 1, "attempt": 1, "agent": "assistant", "room_id": room, "thread_id": root}
     by_alice = {"sender": {"user_id": alice.user_id, "display_name": "Alice"}}
-    message = {"kind": "message", "selection": None, "open_questions": [], "problems": []}
+    message: dict[str, object] = {"kind": "message", "selection": None, "open_questions": [], "problems": []}
     assert asked == {
         **always,
         **by_alice,
