@@ -1,7 +1,7 @@
 # syntax=docker/dockerfile:1
 #
 # docker build -t mindbridge .
-# docker run --read-only -v ./config:/config:ro -v mindbridge-journal:/journal mindbridge
+# docker run --init --read-only -v ./config:/config:ro -v mindbridge-journal:/journal mindbridge
 #
 # /config/config.yaml is the configuration. It must say `journal: /journal`, the one place that is written to: the
 # default, ./journal, would be a folder beside the configuration.

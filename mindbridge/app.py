@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -19,6 +20,9 @@ log = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 8.0
 _WATCH_SECONDS = 1.0
+# Journal and event loop hand over to each other at every statement. While another thread computes, for an agent or to
+# render a long reply, each hand-over waits for so long: with Python's 5 ms, all agents would all but stand still.
+_THREAD_SWITCH_SECONDS = 0.0001
 
 
 async def run_bridge(config: Config, *, on_ready: Callable[[], None] = lambda: None) -> int:
@@ -35,6 +39,7 @@ async def run_bridge(config: Config, *, on_ready: Callable[[], None] = lambda: N
         JournalError: the journal can't be used, or another bridge runs on it.
         BackendUnusable: an agent's program can't be used.
     """
+    sys.setswitchinterval(_THREAD_SWITCH_SECONDS)
     roster = Roster(config)
     backends = {AgentName(name): make_backend(agent, config.folder) for name, agent in config.agents.items()}
     ownership = Ownership(config.journal)

@@ -25,6 +25,7 @@ OFF_LOOP_CHARACTERS = 8 * 1024
 TYPING_DELAY_SECONDS = 0.2
 FIRST_RETRY_MS = 1_000
 RETRY_GROWTH = 4
+LONGEST_RETRY_MS = 3_600_000
 
 _Thread = tuple[RoomId, EventId | None]
 
@@ -114,10 +115,13 @@ class TurnRunner:
         log.info("turn_ended turn_id=%s messages=%d", turn.turn_id, len(outcome.parts))
 
     async def _fail(self, turn: QueuedTurn, error: str) -> None:
+        if self._stopping:
+            log.warning("turn_interrupted turn_id=%s; it runs again at the next start: %s", turn.turn_id, error)
+            return
         failures = turn.failures + 1
         log.warning("turn_failed turn_id=%s attempt=%d error=%s", turn.turn_id, failures, error)
         if failures < self._config.backend.attempts:
-            due_at = self._now() + FIRST_RETRY_MS * RETRY_GROWTH ** (failures - 1)
+            due_at = self._now() + min(FIRST_RETRY_MS * RETRY_GROWTH ** (failures - 1), LONGEST_RETRY_MS)
             await self._store.delay(turn.turn_id, error, due_at)
             return
         about = latest_in_thread(turn)

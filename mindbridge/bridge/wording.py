@@ -54,9 +54,9 @@ def taken_line(option: Option, name: str, answered_ts: int) -> str:
 
 def selection_text(selection: Selection, name: str) -> str:
     """A selection in words, with its JSON, for a model to read."""
-    option = selection.selected_option
+    option, who = selection.selected_option, one_line(name)[:NAME_LIMIT]
     return (
-        f"{name} answered your question {selection.question_text!r} with option {option.number}: {option.label}\n\n"
+        f"{who} answered your question {selection.question_text!r} with option {option.number}: {option.label}\n\n"
         f"```json\n{selection.model_dump_json(indent=2)}\n```"
     )
 

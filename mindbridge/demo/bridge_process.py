@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from mindbridge.demo import tethered_bridge
+from mindbridge.demo import tethered
 
 _READY = "ready agents="
 _START_SECONDS = 30
@@ -42,7 +42,8 @@ class BridgeProcess:
         """
         with self.log.open("ab") as log:
             process = self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", tethered_bridge.__name__, str(os.getpid()), "run", "-c", str(self.config)),
+                *(sys.executable, "-m", tethered.__name__, str(os.getpid())),
+                *("mindbridge", "run", "-c", str(self.config)),
                 cwd=self.config.parent,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,

@@ -24,10 +24,9 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Who and what is there while the demo lasts; `folder` holds all of it and goes away at the end."""
+    """Who and what is there while the demo lasts."""
 
     homeserver: str
-    folder: Path
     person: Person
     password: str = field(repr=False)
     assistant: UserId
@@ -118,7 +117,7 @@ async def set_stage(synapse_python: Path, tell: Callable[[str], None]) -> AsyncI
                 tell("Starting the bridge …")
                 try:
                     await bridge.start()
-                    yield Stage(homeserver.url, folder, person, passwords["you"], assistant, helper, room_id, bridge)
+                    yield Stage(homeserver.url, person, passwords["you"], assistant, helper, room_id, bridge)
                 finally:
                     await bridge.stop()
 

@@ -91,7 +91,10 @@ class Synapse:
     def _launch(self) -> subprocess.Popen[bytes]:
         with self.log.open("ab") as log:
             return subprocess.Popen(  # noqa: S603 -- no shell; both programs are named by whoever runs the demo
-                [self._python, "-I", tethered.__file__, str(os.getpid()), "--config-path", self._config],
+                [
+                    *(self._python, "-I", tethered.__file__, str(os.getpid())),
+                    *("synapse.app.homeserver", "--config-path", self._config),
+                ],
                 cwd=self._config.parent,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

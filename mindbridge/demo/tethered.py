@@ -1,6 +1,6 @@
-"""Runs Synapse so that it ends with the process that started it, even if that one is killed.
+"""Runs a module so that it ends with the process that started it, even if that one is killed.
 
-It is run as a file, by the Python of Synapse's own environment: `tethered.py PARENT-PID SYNAPSE-ARGUMENTS...`.
+The arguments are: PARENT-PID MODULE ARGUMENTS... Synapse's own Python runs it as a file, for it has no mindbridge.
 """
 
 import ctypes
@@ -17,8 +17,8 @@ def _main() -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before the line above
-        sys.exit("the process that started Synapse is gone")
-    runpy.run_module("synapse.app.homeserver", run_name="__main__", alter_sys=True)
+        sys.exit("the process that started this one is gone")
+    runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

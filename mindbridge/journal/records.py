@@ -196,11 +196,11 @@ class Acknowledged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The verdict on one event that could have been an answer."""
+    """The verdict on one event that could have been an answer; without a sender where it was about no question."""
 
     event_id: EventId
     question_id: QuestionId | None
-    sender: UserId
+    sender: UserId | None
     verdict: Verdict
     reason: str
 

@@ -1,11 +1,12 @@
 """From an event's JSON to a typed value. Anyone can send any JSON, so nothing is taken for granted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from mindbridge.events import Edit, Message, OwnMembership, Reaction, Redaction, RoomEvent
-from mindbridge.ids import EventId, UserId
+from mindbridge.events import Edit, Invite, Message, OwnMembership, Reaction, Redaction, RoomEvent
+from mindbridge.ids import EventId, RoomId, UserId
 from mindbridge.matrix.content import QUESTION_KEY
+from mindbridge.questions.answers import strip_reply_fallback
 
 _WORDS = ("m.text", "m.emote", "m.notice")
 # The last second that a calendar holds, 9999-12-31T23:59:59Z, in milliseconds.
@@ -40,7 +41,7 @@ def read_event(source: object, own_user: UserId, name_of: Callable[[UserId], str
     base = RoomEvent(
         event_id=EventId(event_id),
         sender=UserId(sender),
-        server_ts=min(max(server_ts, 0), _LATEST),
+        server_ts=_time(server_ts),
         transaction_id=_string(_mapping(event.get("unsigned")).get("transaction_id")) if sender == own_user else None,
     )
     content = _mapping(event.get("content"))
@@ -53,8 +54,25 @@ def read_event(source: object, own_user: UserId, name_of: Callable[[UserId], str
             target = _string(event.get("redacts")) or _string(content.get("redacts"))
             return base if target is None else Redaction(**_fields(base), target=EventId(target))
         case "m.room.member" if event.get("state_key") == own_user:
-            return OwnMembership(**_fields(base), membership=_string(content.get("membership")) or "leave")
+            before = _mapping(_mapping(event.get("unsigned")).get("prev_content")).get("membership")
+            membership = _string(content.get("membership")) or "leave"
+            return base if membership == before else OwnMembership(**_fields(base), membership=membership)
     return base
+
+
+def read_invite(room_id: RoomId, invite_state: Iterable[object], own_user: UserId) -> Invite | None:
+    """Reads who invited the account, from the stripped state of its invitation; None where it does not say."""
+    for source in invite_state:
+        event = _mapping(source)
+        inviter = _string(event.get("sender"))
+        if event.get("type") == "m.room.member" and event.get("state_key") == own_user and inviter is not None:
+            server_ts = event.get("origin_server_ts")
+            return Invite(room_id, UserId(inviter), _time(server_ts) if isinstance(server_ts, int) else 0)
+    return None
+
+
+def _time(server_ts: int) -> int:
+    return min(max(server_ts, 0), _LATEST)
 
 
 def _fields(base: RoomEvent) -> dict[str, Any]:
@@ -76,7 +94,7 @@ def _read_message(base: RoomEvent, content: dict[str, Any], name_of: Callable[[U
     return Message(
         **_fields(base),
         sender_name=_string(name_of(base.sender)) or base.sender,
-        text=text,
+        text=strip_reply_fallback(text) if reply_to else text,
         formatted_text=_string(content.get("formatted_body")) or "",
         is_notice=content.get("msgtype") == "m.notice",
         thread_id=EventId(related) if in_thread and related else None,

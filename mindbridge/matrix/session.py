@@ -11,11 +11,11 @@ import nio
 from nio.client.async_client import AsyncClient, AsyncClientConfig
 
 from mindbridge.config.schema import Account
-from mindbridge.events import Invite, JoinedRoom, RoomEvent, SyncBatch
+from mindbridge.events import JoinedRoom, RoomEvent, SyncBatch
 from mindbridge.ids import AgentName, DeliveryId, EventId, RoomId, UserId
 from mindbridge.matrix.devices import Device, DeviceFolder
 from mindbridge.matrix.errors import Limited, MatrixError, Refused, TokenRejected, Unreachable
-from mindbridge.matrix.inbound import read_event
+from mindbridge.matrix.inbound import read_event, read_invite
 
 log = logging.getLogger(__name__)
 
@@ -115,7 +115,8 @@ class Session:
             invites=tuple(
                 invite
                 for room_id, room in answer.rooms.invite.items()
-                if (invite := self._invite(RoomId(room_id), room)) is not None
+                if (invite := read_invite(RoomId(room_id), (event.source for event in room.invite_state), self.user_id))
+                is not None
             ),
             left=tuple(RoomId(room_id) for room_id in answer.rooms.leave),
         )
@@ -132,16 +133,6 @@ class Session:
             limited=bool(room.timeline.limited),
             events=tuple(event for event in read if isinstance(event, RoomEvent)),
         )
-
-    def _invite(self, room_id: RoomId, room: Any) -> Invite | None:
-        for event in room.invite_state:
-            source = event.source
-            if source.get("type") == "m.room.member" and source.get("state_key") == self.user_id:
-                server_ts = source.get("origin_server_ts")
-                return Invite(
-                    room_id, UserId(str(source.get("sender"))), server_ts if isinstance(server_ts, int) else 0
-                )
-        return None
 
     async def send(self, room_id: RoomId, event_type: str, content: dict[str, Any], transaction: DeliveryId) -> EventId:
         """Sends an event; the same transaction id again gives the same event."""

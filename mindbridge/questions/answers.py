@@ -12,6 +12,7 @@ from mindbridge.questions.model import DEFAULT_LABEL, Option
 
 _NUMBER = re.compile(r"(?:option\s+)?([0-9]+)[.)]?", re.ASCII)
 _KEYCAP = re.compile(r"([0-9])\ufe0f?\u20e3")
+_FALLBACK = re.compile(r"> (?:\* )?<[^>\n]+>")
 _TEN = "\U0001f51f"
 _MOST_DIGITS = 2
 _LONGEST_ANSWER = 1024
@@ -79,8 +80,11 @@ def may_answer(answerers: Literal["anyone", "requester"] | Sequence[str], reques
 
 
 def strip_reply_fallback(text: str) -> str:
-    """`text` without the quote that some clients put before a reply (Matrix spec, rich replies)."""
-    if not text.startswith("> "):
+    """`text` without the quote that some clients put before a reply (Matrix spec, rich replies).
+
+    Such a quote names whom it quotes; other lines that begin with `>` are the writer's own.
+    """
+    if not _FALLBACK.match(text):
         return text
     lines = text.split("\n")
     quoted = next((index for index, line in enumerate(lines) if not line.startswith(">")), len(lines))

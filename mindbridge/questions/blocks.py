@@ -61,7 +61,7 @@ def _unread_blocks(reply: ReplyText, read: Sequence[Block]) -> Iterator[Block]:
     place = read[-1].end if read else 0
     for opener in reply.openers:
         if opener.start >= place:
-            place = reply.closing(opener).end
+            place = reply.unread_closing(opener)
             yield Block(opener.start, place, counts=False)
     if len(reply.openers) == MAX_OPENERS:
         for start, end in reply.unread_blocks(place):

@@ -3,6 +3,7 @@
 Pure text: whether an opener counts, or stands in an example, is for the block rules to say (`blocks`).
 """
 
+import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -34,6 +35,7 @@ _FENCE_LINE = re.compile(
     re.MULTILINE,
 )
 _FENCE_BEHIND_OBJECT = re.compile(r"[ \t]*+(`{3,}+|~{3,}+)")
+_JSON_STARTS = tuple("{}[],\"'“”")
 _LANGUAGE = re.compile(r"[\w+#.-]++[ \t]*+")
 
 
@@ -91,13 +93,18 @@ class ReplyText:
         """Where blocks could start and end from a place on, found fast and without a thought about what is in them."""
         return (match.span() for match in _UNREAD_BLOCK.finditer(self.source, place))
 
-    def closing(self, opener: Opener, indent: int = 0) -> Closing:
+    def unread_closing(self, opener: Opener) -> int:
+        """Where a block that opens here and is not read ends."""
+        return self._closing_line(opener, opener.end, 0)[1]
+
+    def closing(self, opener: Opener, indent: int) -> Closing:
         """Where the block that opens here ends; `indent` is what the list around it asks of its lines.
 
         A fence right behind the whole JSON object on its line ends the block, whatever follows it. A block without a
         closing fence ends behind its object where the object is whole and the only one.
         """
-        content_end, end, next_line = self._closing_line(opener, indent)
+        certain_end = self._end_of_object_with_openers(opener)
+        content_end, end, next_line = self._closing_line(opener, certain_end, indent)
         extent = object_extent(self.source, opener.end, content_end)
         if extent.end is not None:
             behind = _FENCE_BEHIND_OBJECT.match(self.source, extent.end)
@@ -125,15 +132,27 @@ class ReplyText:
                 continue
             yield Opener(start, match.end(), match["fence"], line, first_on_line=own_text >= start)
 
-    def _closing_line(self, opener: Opener, indent: int) -> tuple[int, int, int]:
-        """The end of the content, the end of the block, and the next line, as the fences on the lines tell it."""
-        line_end = stop = self.line_end(opener.end)
+    def _end_of_object_with_openers(self, opener: Opener) -> int:
+        """The end of the object in the block if it is strict JSON with what looks like openers in its strings."""
+        extent = object_extent(self.source, opener.end)
         follower = self.opener_from(opener.end)
+        if extent.end is None or follower is None or extent.end <= follower.start:
+            return opener.end
+        try:
+            json.loads(self.source[extent.start : extent.end])
+        except ValueError:
+            return opener.end
+        return extent.end
+
+    def _closing_line(self, opener: Opener, start: int, indent: int) -> tuple[int, int, int]:
+        """The end of the content, the end of the block, and the next line, as the fences from `start` on tell it."""
+        line_end = stop = self.line_end(start)
+        follower = self.opener_from(start)
         if follower and follower.start < line_end:
             stop = follower.start
-        rest = self.source[opener.end : stop].rstrip()
+        rest = self.source[start:stop].rstrip()
         if rest.endswith(opener.fence):
-            return opener.end + len(rest.rstrip(opener.fence[0])), opener.end + len(rest), line_end + 1
+            return start + len(rest.rstrip(opener.fence[0])), start + len(rest), line_end + 1
         if stop < line_end:
             return stop, stop, line_end + 1
         limit = follower.line if follower else len(self.source)
@@ -144,14 +163,18 @@ class ReplyText:
             group = "run" if match["run"] else "late_run"
             if not match[group].startswith(opener.fence):
                 continue
-            behind = match["behind"] or ""
-            if behind.strip() and not in_string:
-                in_string = object_extent(self.source, opener.end, match.start()).in_string
-            if not behind.strip() or not in_string:
-                if _LANGUAGE.fullmatch(behind):
-                    # No closing fence but the opening one of other code.
-                    return match.start(), match.start(), match.start()
-                return match.start(group), match.end(group), self.line_end(match.end(group)) + 1
+            behind = (match["behind"] or "").strip()
+            if behind and not in_string:
+                extent = object_extent(self.source, opener.end, match.start())
+                in_string = extent.in_string
+                if extent.end is None and behind.startswith(_JSON_STARTS):
+                    continue
+            if behind and in_string:
+                continue
+            if _LANGUAGE.fullmatch(match["behind"] or ""):
+                # No closing fence but the opening one of other code.
+                return match.start(), match.start(), match.start()
+            return match.start(group), match.end(group), self.line_end(match.end(group)) + 1
         return limit, limit, limit
 
 

@@ -245,19 +245,6 @@ def test_message_that_starts_a_turn_makes_its_agent_part_of_the_thread_at_once()
     assert sources(decided(batch(hello, more))) == ["$hello", "$more"]
 
 
-def test_quote_before_a_real_reply_is_no_part_of_the_message() -> None:
-    """T2"""
-    reply = message("> <@bob:example.org> 1. Yes\n\nwhat is that?", reply_to=EventId("$other"), **TO_HELPER)
-    decisions = decided(batch(reply))
-    assert [turn.text for turn in decisions.turns] == ["what is that?"]
-    assert [said.text for said in decisions.said] == ["what is that?"]
-
-
-def test_own_quote_in_a_message_that_replies_to_nothing_stays() -> None:
-    (turn,) = decided(batch(message("> words\n\nwhat is that?", **TO_HELPER))).turns
-    assert turn.text == "> words\n\nwhat is that?"
-
-
 @pytest.mark.parametrize("sender", [STRANGER, BOT, CRITIC_USER, HELPER_USER])
 def test_strangers_bots_and_agents_start_no_turn(sender: UserId) -> None:
     """S5"""

@@ -167,11 +167,11 @@ def test_question_of_an_agent_that_is_gone_takes_no_answer_and_hides_no_other() 
 
 
 @pytest.mark.parametrize("thread_id", [THREAD, None, EventId("$elsewhere")])
-@pytest.mark.parametrize("text", ["2", "careful", "> <@helper:example.org> 1. Fast\n> 2. Careful\n\n2"])
+@pytest.mark.parametrize("text", ["2", "careful"])
 def test_real_reply_means_the_question_that_it_replies_to_wherever_it_stands(
     thread_id: EventId | None, text: str
 ) -> None:
-    """T1 T2 T5"""
+    """T1 T5"""
     known = (question("older", seq=1), question("newer", seq=2))
     assert meant(reply("$older", text, thread_id), known=known) == [("older", 2)]
 

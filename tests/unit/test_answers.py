@@ -266,8 +266,13 @@ def test_the_quote_before_a_reply_is_cut_off_and_nothing_else(text: str, strippe
 )
 def test_what_stands_below_any_quote_is_left_as_it_was(quoted: list[str], said: str) -> None:
     """T2"""
-    quote = "\n".join(f"> {line}" for line in quoted)
+    quote = "\n".join(f"> {line}" for line in ["<@bob:example.org> 1. Yes", *quoted])
     assert strip_reply_fallback(f"{quote}\n\n{said}") == said
+
+
+def test_quote_that_names_nobody_is_the_writers_own() -> None:
+    """T2"""
+    assert strip_reply_fallback("> words\n\n2") == "> words\n\n2"
 
 
 # Who, and what becomes of it

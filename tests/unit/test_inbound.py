@@ -419,3 +419,32 @@ def test_all_that_is_read_can_be_written_down(source: object) -> None:
         value = getattr(found, field.name)
         if isinstance(value, str):
             value.encode()
+
+
+@pytest.mark.parametrize("falling_back", [{}, {"rel_type": "m.thread", "event_id": "$root", "is_falling_back": True}])
+def test_quote_that_a_client_puts_before_a_reply_is_no_part_of_the_text(falling_back: dict[str, Any]) -> None:
+    """T2"""
+    relation = falling_back | in_reply_to("$other")
+    read = read_message(body="> <@bob:example.org> 1. Yes\n\n2", **{"m.relates_to": relation})
+    assert isinstance(read, Message)
+    assert read.text == "2"
+
+
+def test_quote_in_a_message_that_replies_to_nothing_stays() -> None:
+    """T2"""
+    read = read_message(body="> <@bob:example.org> 1. Yes\n\n2")
+    assert isinstance(read, Message)
+    assert read.text == "> <@bob:example.org> 1. Yes\n\n2"
+
+
+def test_change_of_the_own_profile_is_no_change_of_membership() -> None:
+    source = {
+        "event_id": "$e",
+        "sender": "@helper:example.org",
+        "origin_server_ts": 1,
+        "type": "m.room.member",
+        "state_key": "@helper:example.org",
+        "content": {"membership": "join", "displayname": "Helper"},
+        "unsigned": {"prev_content": {"membership": "join"}},
+    }
+    assert type(read_event(source, UserId("@helper:example.org"), str)) is RoomEvent

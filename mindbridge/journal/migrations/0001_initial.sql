@@ -115,7 +115,7 @@ CREATE TABLE selections (
 CREATE TABLE verdicts (
   event_id TEXT PRIMARY KEY,
   question_id TEXT,
-  sender TEXT NOT NULL,
+  sender TEXT,
   verdict TEXT NOT NULL,
   reason TEXT NOT NULL,
   decided_at INTEGER NOT NULL
