@@ -1,10 +1,11 @@
 # Everything here sets itself up, inside this folder: .venv for the project, .synapse for the homeserver that the demo
 # and the live tests talk to. `make setup PYTHON=...` chooses the Python, 3.11 or newer.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types borders check wheel clean
+.PHONY: help setup demo test bench lint types borders check wheel clean
 
 BIN := .venv/bin
 ENVIRONMENT := sh scripts/environment.sh
+BENCHMARKS := rendering bridge_time question hostile_reply process
 export PYTHON PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 help: ## this list
@@ -17,6 +18,10 @@ demo: setup ## chat with the demo agent in this terminal (without a terminal: pl
 
 test: setup ## all tests, on a real Synapse
 	@$(BIN)/python -m pytest
+
+bench: setup ## the figures, each beside its target (benchmarks/README.md)
+	@missed=; for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py || missed="$$missed $$name"; echo; done; \
+	  if [ "$$missed" ]; then echo "missed or broken:$$missed" >&2; exit 1; fi
 
 lint: .venv/.ready ## ruff: faults and format
 	@$(BIN)/ruff check .

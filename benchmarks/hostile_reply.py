@@ -10,11 +10,10 @@ import importlib
 import os
 import statistics
 import sys
-import time
 from typing import Final
 
 from rendering import HOSTILE, hostile_text, read_and_render, seconds
-from stage import Stage, set_stage
+from stage import Stage, set_stage, until
 from table import Figure, print_table
 from watched_bridge import Watch, watched_bridge
 
@@ -51,21 +50,29 @@ async def measure(stage: Stage) -> list[Figure]:
         hostile_room, room = [await stage.person.create_room("a room", [user]) for user in configured.user_ids]
         for _ in range(WARM_UP_ROUNDS + ROUNDS):
             alone.append(await _way(stage, watch, room))
-            sent_before, done_before = len(watch.sent), len(done)
-            await stage.person.say(hostile_room, "hello")
-            while len(done) == done_before:
-                await asyncio.sleep(0.001)
+            await watch.quiet(sent=len(watch.sent))
+            sent_before = len(watch.sent)
+            replied = await _hostile_reply(stage, hostile_room, done)
             meanwhile.append(await _way(stage, watch, room))
             await watch.quiet(sent=sent_before + 2)
             first = next(sent for sent in watch.sent[sent_before:] if sent.room_id == hostile_room)
-            rendering.append(1000 * (first.began - done[done_before][1]))
-    alone_ms, meanwhile_ms = (statistics.median(times[WARM_UP_ROUNDS:]) for times in (alone, meanwhile))
+            rendering.append(1000 * (first.began - replied))
+    times = (alone, meanwhile, rendering)
+    alone_ms, meanwhile_ms, rendering_ms = (statistics.median(each[WARM_UP_ROUNDS:]) for each in times)
     return [
-        Figure(f"256 KB of {worst}, from reply to first send", statistics.median(rendering), None, "ms"),
+        Figure(f"256 KB of {worst}, from reply to first send", rendering_ms, None, "ms"),
         Figure("another agent's turn, alone", alone_ms, None, "ms"),
         Figure("another agent's turn, meanwhile", meanwhile_ms, None, "ms"),
         Figure("added", meanwhile_ms - alone_ms, MOST_ADDED_MS, "ms"),
     ]
+
+
+async def _hostile_reply(stage: Stage, room: RoomId, done: list[tuple[str, float]]) -> float:
+    """Makes the hostile agent reply; when it did."""
+    before = len(done)
+    await stage.person.say(room, "hello")
+    await until(lambda: len(done) > before, poll_seconds=0.001)
+    return done[before][1]
 
 
 async def _way(stage: Stage, watch: Watch, room: RoomId) -> float:
@@ -75,9 +82,7 @@ async def _way(stage: Stage, watch: Watch, room: RoomId) -> float:
     def replies() -> list[float]:
         return [sent.began for sent in watch.sent if sent.content.get("m.relates_to", {}).get("event_id") == said]
 
-    async with asyncio.timeout(30):
-        while not replies():
-            await asyncio.sleep(0.001)
+    await until(lambda: bool(replies()), poll_seconds=0.001)
     return 1000 * (replies()[0] - watch.synced[said])
 
 

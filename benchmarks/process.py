@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from stage import Stage, set_stage
+from stage import Stage, set_stage, until
 from table import Figure, print_table
 
 from mindbridge.demo.timeline import Joined
@@ -26,7 +26,7 @@ HELP_ROUNDS: Final = 15
 MINDBRIDGE: Final = Path(sys.executable).with_name("mindbridge")
 
 _READY: Final = "ready agents="
-_READY_SECONDS: Final = 30
+_JOIN_SECONDS: Final = 30
 _SETTLING_SECONDS: Final = 60
 _SAME_MB: Final = 0.1
 
@@ -45,13 +45,12 @@ async def idle_mb(stage: Stage, agents: int) -> float:
             MINDBRIDGE, "run", "-c", configured.path, stdin=subprocess.DEVNULL, stderr=log
         )
     try:
-        async with asyncio.timeout(_READY_SECONDS):
-            while _READY not in log_path.read_text("utf-8"):
-                await asyncio.sleep(0.1)
-            room = await stage.person.create_room("memory", configured.user_ids)  # type: ignore[arg-type]
-            joined: set[str] = set()
+        await until(lambda: _READY in log_path.read_text("utf-8"))
+        room = await stage.person.create_room("memory", configured.user_ids)
+        joined: set[str] = set()
+        async with asyncio.timeout(_JOIN_SECONDS):
             while not joined.issuperset(configured.user_ids):
-                seen = await stage.person.sync(room, wait_seconds=_READY_SECONDS)
+                seen = await stage.person.sync(room, wait_seconds=_JOIN_SECONDS)
                 joined |= {event.user for event in seen if isinstance(event, Joined)}
         return await _settled_mb(bridge.pid)
     finally:

@@ -14,13 +14,14 @@ import sys
 import time
 from typing import Any, Final
 
-from nio import RoomSendError
+from nio import RoomSendResponse
 from nio.client.async_client import AsyncClient
 from stage import ASKING_AGENT, EVENTS_OF_A_QUESTION, Stage, set_stage
 from table import Figure, print_table
 from watched_bridge import Sent, watched_bridge
 
 from mindbridge.config.load import load_config
+from mindbridge.ids import UserId
 
 ROUNDS: Final = 30
 WARM_UP_ROUNDS: Final = 3
@@ -50,9 +51,9 @@ class BareClient:
 
     async def _send(self, event_type: str, content: dict[str, Any]) -> str:
         answer = await self._client.room_send(self._room_id, event_type, content, tx_id=secrets.token_hex(8))
-        if isinstance(answer, RoomSendError):
-            raise RuntimeError(f"{event_type}: {answer}")
-        return str(answer.event_id)
+        if isinstance(answer, RoomSendResponse):
+            return answer.event_id
+        raise RuntimeError(f"{event_type}: {answer}")
 
 
 async def measure(stage: Stage) -> list[Figure]:
@@ -61,7 +62,7 @@ async def measure(stage: Stage) -> list[Figure]:
     account = await stage.homeserver.register("bare", secrets.token_hex(8))
     client = AsyncClient(stage.homeserver.url, account.user_id)
     client.restore_login(account.user_id, account.device_id, account.access_token)
-    bare_room = await stage.person.create_room("bare", [account.user_id])  # type: ignore[list-item]
+    bare_room = await stage.person.create_room("bare", [UserId(account.user_id)])
     await client.join(bare_room)
     await client.sync(full_state=True)
     bare = BareClient(client, bare_room)
@@ -78,7 +79,7 @@ async def measure(stage: Stage) -> list[Figure]:
             ours.append(events[-1].acknowledged - returned)
             root = await stage.person.say(bare_room, "hello")
             theirs.append(await bare.seconds(events, root))
-    await client.close()
+    await client.close()  # type: ignore[no-untyped-call]
     bridge, alone = (statistics.median(times[WARM_UP_ROUNDS:]) for times in (ours, theirs))
     return [
         Figure("the bridge, median", 1000 * bridge, None, "ms"),

@@ -1,9 +1,10 @@
 """What the benchmarks play on: a throwaway Synapse without rate limits, a person, and configurations of the bridge."""
 
+import asyncio
 import os
 import secrets
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ import yaml
 from mindbridge.demo.homeserver import Homeserver
 from mindbridge.demo.person import Person
 from mindbridge.demo.synapse import find_synapse_python, throwaway_synapse
+from mindbridge.ids import UserId
 
 ROOT = Path(__file__).parents[1]
 
@@ -49,7 +51,7 @@ class Configured:
     """A configuration file, its agents' accounts in their order, and the name of the module with their program."""
 
     path: Path
-    user_ids: tuple[str, ...]
+    user_ids: tuple[UserId, ...]
     module: str
 
 
@@ -76,7 +78,7 @@ class Stage:
         for number in range(1, agents + 1):
             password = secrets.token_hex(8)
             account = await self.homeserver.register(f"agent{number}-{secrets.token_hex(4)}", password)
-            user_ids.append(account.user_id)
+            user_ids.append(UserId(account.user_id))
             configured[f"agent{number}"] = {
                 "account": {"user_id": account.user_id, "password": password},
                 "backend": {"type": "python", "python": f"{module}:reply"},
@@ -85,6 +87,19 @@ class Stage:
         path = folder / "config.yaml"
         path.write_text(yaml.safe_dump(config), "utf-8")
         return Configured(path, tuple(user_ids), module)
+
+
+async def until(condition: Callable[[], bool], *, seconds: float = 30, poll_seconds: float = 0.02) -> None:
+    """Waits until the condition holds.
+
+    Raises:
+        TimeoutError: it did not in time.
+    """
+    async with asyncio.timeout(seconds):
+        while True:
+            if condition():
+                return
+            await asyncio.sleep(poll_seconds)
 
 
 @asynccontextmanager

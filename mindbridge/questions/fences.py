@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
-from mindbridge.questions.json_text import Extent, object_extent
+from mindbridge.questions.json_text import NO_OBJECT, Extent, object_extent
 
 # More than these are not looked at one by one.
 MAX_OPENERS = 256
@@ -95,7 +95,7 @@ class ReplyText:
 
     def unread_closing(self, opener: Opener) -> int:
         """Where a block that opens here and is not read ends."""
-        return self._closing_line(opener, opener.end, 0)[1]
+        return self._closing_line(opener, opener.end, NO_OBJECT, 0)[1]
 
     def closing(self, opener: Opener, indent: int) -> Closing:
         """Where the block that opens here ends; `indent` is what the list around it asks of its lines.
@@ -103,9 +103,11 @@ class ReplyText:
         A fence right behind the whole JSON object on its line ends the block, whatever follows it. A block without a
         closing fence ends behind its object where the object is whole and the only one.
         """
-        certain_end = self._end_of_object_with_openers(opener)
-        content_end, end, next_line = self._closing_line(opener, certain_end, indent)
-        extent = object_extent(self.source, opener.end, content_end)
+        whole = object_extent(self.source, opener.end)
+        start = whole.end if whole.end is not None and self._has_openers_in_strings(opener, whole) else opener.end
+        content_end, end, next_line = self._closing_line(opener, start, whole, indent)
+        ends_inside = whole.end is not None and whole.end <= content_end
+        extent = whole if ends_inside else object_extent(self.source, opener.end, content_end)
         if extent.end is not None:
             behind = _FENCE_BEHIND_OBJECT.match(self.source, extent.end)
             if behind and behind[1].startswith(opener.fence):
@@ -132,20 +134,22 @@ class ReplyText:
                 continue
             yield Opener(start, match.end(), match["fence"], line, first_on_line=own_text >= start)
 
-    def _end_of_object_with_openers(self, opener: Opener) -> int:
-        """The end of the object in the block if it is strict JSON with what looks like openers in its strings."""
-        extent = object_extent(self.source, opener.end)
+    def _has_openers_in_strings(self, opener: Opener, whole: Extent) -> bool:
+        """Whether what looks like openers in this object is part of strict JSON."""
         follower = self.opener_from(opener.end)
-        if extent.end is None or follower is None or extent.end <= follower.start:
-            return opener.end
+        if whole.end is None or follower is None or whole.end <= follower.start:
+            return False
         try:
-            json.loads(self.source[extent.start : extent.end])
+            json.loads(self.source[whole.start : whole.end])
         except ValueError:
-            return opener.end
-        return extent.end
+            return False
+        return True
 
-    def _closing_line(self, opener: Opener, start: int, indent: int) -> tuple[int, int, int]:
-        """The end of the content, the end of the block, and the next line, as the fences from `start` on tell it."""
+    def _closing_line(self, opener: Opener, start: int, whole: Extent, indent: int) -> tuple[int, int, int]:
+        """The end of the content, the end of the block, and the next line, as the fences from `start` on tell it.
+
+        `whole` is the object that follows, wherever it ends.
+        """
         line_end = stop = self.line_end(start)
         follower = self.opener_from(start)
         if follower and follower.start < line_end:
@@ -158,18 +162,13 @@ class ReplyText:
         limit = follower.line if follower else len(self.source)
         outdented = _outdented_text(indent).search(self.source, line_end, limit) if indent else None
         limit = outdented.start() if outdented else limit
-        in_string = False
+        inside = range(whole.start, whole.end) if whole.start and whole.end and whole.end <= limit else range(0)
         for match in _FENCE_LINE.finditer(self.source, line_end, limit):
             group = "run" if match["run"] else "late_run"
-            if not match[group].startswith(opener.fence):
-                continue
             behind = (match["behind"] or "").strip()
-            if behind and not in_string:
-                extent = object_extent(self.source, opener.end, match.start())
-                in_string = extent.in_string
-                if extent.end is None and behind.startswith(_JSON_STARTS):
-                    continue
-            if behind and in_string:
+            if not match[group].startswith(opener.fence) or (behind and match.start() in inside):
+                continue
+            if not inside and behind.startswith(_JSON_STARTS):
                 continue
             if _LANGUAGE.fullmatch(match["behind"] or ""):
                 # No closing fence but the opening one of other code.

@@ -2,7 +2,7 @@ import random
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -138,6 +138,17 @@ def test_fence_inside_a_string_does_not_end_the_block() -> None:
     assert the_block(f"```interactive\n{content}\n```").content.strip() == content
 
 
+@pytest.mark.parametrize("label", ["see ```interactive {", "```", "~~~interactive {x}", "a ``` b"])
+def test_what_looks_like_a_fence_in_a_label_is_a_label(label: str) -> None:
+    content = f'{{"question": "Q?", "options": ["{label}", "B"]}}'
+    block = the_block(f"```interactive\n{content}\n```")
+    assert (block.content.strip(), block.closed) == (content, True)
+
+
+def test_json_behind_a_fence_in_the_middle_of_json_stays_in_the_block() -> None:
+    assert around('```interactive\n{\n```"question": "Q?"}\n```\nmore') == ("", "\nmore")
+
+
 def test_blocks_on_one_line_are_all_found() -> None:
     text = f"a ```interactive {J}``` b ```interactive {J} ```c\nd"
     blocks = find_blocks(text)
@@ -213,6 +224,7 @@ def has_code_in_a_paragraph(text: str) -> bool:
     return bool(re.search(r"^.*\S.*\n(?: {4,}|\t)[^\n]*interactive", text, re.MULTILINE))
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**9))
 def test_fences_are_blocks_exactly_where_commonmark_says_so(seed: int) -> None:
     """X7"""

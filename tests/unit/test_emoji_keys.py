@@ -1,6 +1,6 @@
 import emoji
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mindbridge.questions.emoji_keys import EmojiField, KeyMatch, buttons_for, emoji_of_field, keycap, match_key
@@ -216,6 +216,7 @@ def test_no_options_match_no_key() -> None:
 FIELDS = st.one_of(st.sampled_from(EVERY_EMOJI), st.text(max_size=3), st.none(), st.sampled_from(["👍", "👍🏽", "❓"]))
 
 
+@settings(deadline=None)
 @given(st.lists(FIELDS, min_size=1, max_size=10))
 def test_every_button_and_every_keycap_selects_its_own_option(fields: list[str | None]) -> None:
     offered = options(*(emoji_of_field(field, number).emoji for number, field in enumerate(fields, 1)))
@@ -226,6 +227,7 @@ def test_every_button_and_every_keycap_selects_its_own_option(fields: list[str |
             assert selected(offered, key) == option.number
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_no_key_and_no_field_is_too_strange(text: str) -> None:
     assert isinstance(emoji_of_field(text, 1), EmojiField)

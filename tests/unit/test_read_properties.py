@@ -3,7 +3,7 @@
 import json
 import re
 
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mindbridge.questions.blocks import find_blocks
@@ -108,6 +108,7 @@ def visible(reply: Reply) -> list[str]:
     return shown
 
 
+@settings(deadline=None)
 @given(questions(), st.sampled_from(["```", "~~~", "````"]), st.sampled_from([None, 0, 1, 4]), st.booleans())
 @example(Question("```interactive {", (Option(1, "🚀", "```", "~~~interactive", "🚀"),)), "```", None, False)  # noqa: FBT003
 def test_written_question_is_read_as_it_was(
@@ -119,6 +120,7 @@ def test_written_question_is_read_as_it_was(
     assert read_reply(write_block(question, fence, indent=indent, ascii_only=ascii_only)) == Reply((question,))
 
 
+@settings(deadline=None)
 @given(replies)
 def test_any_reply_is_read(text: str) -> None:
     reply = read_reply(text)
@@ -132,6 +134,7 @@ def test_any_reply_is_read(text: str) -> None:
     "".join(visible(reply)).encode()
 
 
+@settings(deadline=None)
 @given(st.lists(prose_lines, max_size=4), blocks | broken_blocks(), st.lists(prose_lines, max_size=4))
 def test_no_line_around_a_block_is_lost(before: list[str], block: str, after: list[str]) -> None:
     """All of it where the block is whole; where it is broken, what stands before it."""
@@ -143,6 +146,7 @@ def test_no_line_around_a_block_is_lost(before: list[str], block: str, after: li
     assert all(line in shown for line in (before + after if is_whole else before))
 
 
+@settings(deadline=None)
 @given(
     st.lists(prose_lines, max_size=3),
     blocks,
@@ -166,6 +170,7 @@ KEYS = re.compile(r"[\"'“](?:question|options|label|value|emoji)[\"'”]\s*:")
 plain_blocks = st.sampled_from([write_block(FIRST), write_block(SECOND, indent=1)])
 
 
+@settings(deadline=None)
 @given(plain_blocks, st.data())
 def test_block_cut_off_anywhere_shows_no_json(block: str, data: st.DataObject) -> None:
     text = "Before\n\n" + block[: data.draw(st.integers(len("```interactive"), len(block) - len("\n```")))]
@@ -174,6 +179,7 @@ def test_block_cut_off_anywhere_shows_no_json(block: str, data: st.DataObject) -
     assert visible(reply)[0] == "Before"
 
 
+@settings(deadline=None)
 @given(plain_blocks, st.data())
 def test_block_with_a_broken_character_shows_no_json(block: str, data: st.DataObject) -> None:
     start, stop = len("```interactive\n"), len(block) - len("\n```")
