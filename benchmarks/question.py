@@ -26,6 +26,7 @@ from mindbridge.ids import UserId
 ROUNDS: Final = 30
 WARM_UP_ROUNDS: Final = 3
 MOST_RATIO: Final = 1.15
+PAUSE_SECONDS: Final = 0.1  # as long as the agent takes
 
 
 class BareClient:
@@ -78,6 +79,7 @@ async def measure(stage: Stage) -> list[Figure]:
             events = watch.sent[sent_before:]
             ours.append(events[-1].acknowledged - returned)
             root = await stage.person.say(bare_room, "hello")
+            await asyncio.sleep(PAUSE_SECONDS)
             theirs.append(await bare.seconds(events, root))
     await client.close()  # type: ignore[no-untyped-call]
     bridge, alone = (statistics.median(times[WARM_UP_ROUNDS:]) for times in (ours, theirs))

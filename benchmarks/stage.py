@@ -22,6 +22,9 @@ ASKING_AGENT = '''
 """Answers a message with a question of five buttons and a selection with a sentence; notes when it did."""
 import time
 
+# As any agent it takes a while, in which what its turn caused at the homeserver comes to an end.
+WORK_SECONDS = 0.1
+
 calls = []
 
 QUESTION = """Before I start:
@@ -38,6 +41,7 @@ QUESTION = """Before I start:
 
 def reply(turn):
     called = time.monotonic()
+    time.sleep(WORK_SECONDS)
     text = QUESTION if turn.kind == "message" else f"You chose {turn.selection.selected_option.label}."
     calls.append((turn.event_id, called, time.monotonic()))
     return text

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from mindbridge.bridge.pace import Bell, growing_delays
 from mindbridge.journal.outbox import Outbox
-from mindbridge.journal.records import Delivery
+from mindbridge.journal.records import Acknowledged, Delivery
 from mindbridge.matrix.content import with_target
 from mindbridge.matrix.errors import Limited, MatrixError, Refused, TokenRejected
 from mindbridge.matrix.session import Session
@@ -48,17 +48,19 @@ class Deliverer:
         """
         delays = growing_delays()
         held_until = await self._outbox.held_until(self._session.agent)
+        sent: Acknowledged | None = None
         while True:
             if (held_for := held_until - self._now()) > 0:
                 await self._rest(asyncio.sleep(held_for / 1000))
-            delivery = await self._outbox.claim_next(self._session.agent, self._now())
+            delivery = await self._outbox.claim_next(self._session.agent, self._now(), sent)
+            sent = None
             if delivery is None:
                 if self._stopping:
                     return
                 await self._rest(self.bell.wait())
                 continue
             try:
-                await self._deliver(delivery)
+                sent = await self._deliver(delivery)
             except Limited as error:
                 log.info("limited agent=%s retry_after_ms=%d", self._session.agent, error.retry_after_ms)
                 held_until = self._now() + error.retry_after_ms
@@ -92,7 +94,8 @@ class Deliverer:
         self._stopping = True
         self.bell.ring()
 
-    async def _deliver(self, delivery: Delivery) -> None:
+    async def _deliver(self, delivery: Delivery) -> Acknowledged | None:
+        """Sends a delivery; what is still to be noted of it."""
         try:
             if delivery.kind == "redaction":
                 if delivery.target_event is None:
@@ -105,9 +108,9 @@ class Deliverer:
         except Refused as error:
             if delivery.kind == "button" and error.errcode == "M_DUPLICATE_ANNOTATION":
                 await self._outbox.acknowledge(delivery.delivery_id, None, self._now())
-                return
+                return None
             log.warning("refused delivery_id=%s kind=%s error=%s", delivery.delivery_id, delivery.kind, error)
             await self._outbox.refuse(delivery.delivery_id, str(error), self._now())
-            return
-        await self._outbox.acknowledge(delivery.delivery_id, event_id, self._now())
+            return None
         log.info("sent delivery_id=%s kind=%s event_id=%s", delivery.delivery_id, delivery.kind, event_id)
+        return Acknowledged(delivery_id=delivery.delivery_id, event_id=event_id)

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from mindbridge import ids
 from mindbridge.ids import AgentName, DeliveryId, EventId, QuestionId, TurnId
 from mindbridge.journal.database import Database, Transaction
-from mindbridge.journal.records import RANKS, Delivery, NewDelivery
+from mindbridge.journal.records import RANKS, Acknowledged, Delivery, NewDelivery
 from mindbridge.questions.lifecycle import Happening, State, after
 from mindbridge.questions.model import ProblemCode
 
@@ -37,18 +37,27 @@ async def withdraw_buttons(transaction: Transaction, question: QuestionId, after
     await record_deliveries(transaction, redactions, now)
 
 
+async def _acknowledge(transaction: Transaction, delivery: DeliveryId, event_id: EventId | None, now: int) -> None:
+    parameters = {"delivery_id": delivery, "event_id": event_id, "now": now}
+    await transaction.run("acknowledge_delivery", parameters)
+    await transaction.run("acknowledge_question", parameters)
+
+
 class Outbox:
     """The journal as sending uses it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def claim_next(self, agent: AgentName, now: int) -> Delivery | None:
+    async def claim_next(self, agent: AgentName, now: int, acknowledged: Acknowledged | None = None) -> Delivery | None:
         """The agent's next delivery that may be sent, noted as attempted; None when nothing is due.
 
-        A delivery whose target was refused or dropped has nothing to relate to and is dropped on the way.
+        The one before it is acknowledged in the same transaction: between two sends there is one commit. A delivery
+        whose target was refused or dropped has nothing to relate to and is dropped on the way.
         """
         async with self._database.transaction() as transaction:
+            if acknowledged is not None:
+                await _acknowledge(transaction, acknowledged.delivery_id, acknowledged.event_id, now)
             while True:
                 row = await transaction.one("next_delivery", {"agent": agent})
                 if row is None:
@@ -70,10 +79,8 @@ class Outbox:
 
     async def acknowledge(self, delivery: DeliveryId, event_id: EventId | None, now: int) -> None:
         """The server has the delivery, as `event_id`; None where it only said that it has it already."""
-        parameters = {"delivery_id": delivery, "event_id": event_id, "now": now}
         async with self._database.transaction() as transaction:
-            await transaction.run("acknowledge_delivery", parameters)
-            await transaction.run("acknowledge_question", parameters)
+            await _acknowledge(transaction, delivery, event_id, now)
 
     async def refuse(self, delivery: DeliveryId, error: str, now: int) -> None:
         """The server refused the delivery for good; a question in it has failed, and its agent will be told.

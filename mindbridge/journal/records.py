@@ -188,7 +188,7 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledged:
-    """The sync echo of an own event: the server has this delivery."""
+    """The server has this delivery: its own answer said so, or the echo in a sync response."""
 
     delivery_id: DeliveryId
     event_id: EventId

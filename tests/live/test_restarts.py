@@ -43,14 +43,6 @@ async def test_what_was_said_and_answered_while_the_bridge_was_down_counts_once_
     assert len(turns) == 4
     assert {click, message} < {turn["event_id"] for turn in turns}
     assert len({turn["turn_id"] for turn in bridge.turns()}) == 17
-
-    # And once more: nothing of it again.
-    assert await bridge.stop() == 0
-    said = said_in(alice, room, account)
-    await bridge.start()
-    await hear_from(alice, room, account)
-    assert len(said_in(alice, room, account)) == len(said) + 1
-    assert len(bridge.turns()) == 18
     assert await buttons_of(alice, room, untouched["event_id"]) == ["🚀", "🔍\ufe0f"]
     states = {each["event_id"]: each["state"] for each in bridge.journal.questions()}
     assert states == {
@@ -140,9 +132,7 @@ async def test_stop_lets_an_agent_finish_and_its_reply_is_sent(new_bridge: NewBr
     bridge.allow("gate")
     assert await bridge.ended() == 0
     await alice.wait_for(room, is_message("You said: think"))
-    await bridge.start()
-    await hear_from(alice, room, bridge.user_id())
-    assert [turn["attempt"] for turn in bridge.turns()] == [1, 1]
+    assert bridge.journal.status()["agents"][0]["turns"] == {"done": 1}
 
 
 async def test_turn_that_was_stopped_halfway_runs_again_as_the_same_attempt(

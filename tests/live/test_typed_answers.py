@@ -31,8 +31,10 @@ async def test_label_in_the_thread_answers_and_other_words_do_not(new_bridge: Ne
     words = ["wait, explain first", "10", "3", "2 apples", "v2", "22", "Careful"]
     for text in words:
         await alice.send_text(room, text, thread=thread)
-    await alice.send_text(room, "careful and MANUAL")
+    outside = await alice.send_text(room, "careful and MANUAL")
     await alice.wait_for(room, is_message("You said: careful and MANUAL"))
+    await alice.send_text(room, "2", thread=outside)
+    await alice.wait_for(room, is_message("You said: 2", bridge.user_id()), after=outside)
     await alice.wait_for(room, is_message("You said: Careful"))
     assert [turn["text"] for turn in bridge.turns() if turn["thread_id"] == thread] == ["ask me", *words]
     assert [each["state"] for each in bridge.journal.questions()] == ["open"]
@@ -63,21 +65,19 @@ async def test_number_in_a_thread_means_its_newest_open_question_and_a_real_repl
     await alice.wait_for(room, is_message("You chose Apple."))
     assert answers(bridge)[1:] == [("First?", "Apple")]
 
-    # A real reply in the thread, and one by a client without threads, mean the question that they reply to.
+    # A real reply in the thread, and one by a client without threads, mean the question that they reply to; one to
+    # anything else is an ordinary message.
     first, second = await ask_both(alice, room)
+    await alice.send_text(room, "1", thread=root_of(first), reply_to=root_of(first))
+    await alice.wait_for(room, is_message("You said: 1"))
+    assert [each["state"] for each in bridge.journal.questions()[:2]] == ["open", "open"]
     await alice.send_text(room, "2", thread=root_of(first), reply_to=first["event_id"])
     await alice.wait_for(room, is_message("You chose Pear."))
     fallback = f"> <{bridge.user_id()}> Second?\n> 1. 🚗 Car\n\n1"
     await alice.send_text(room, fallback, reply_to=second["event_id"])
     await alice.wait_for(room, is_message("You chose Car."))
     assert answers(bridge)[2:] == [("First?", "Pear"), ("Second?", "Car")]
-
-    # A real reply to anything else is an ordinary message.
-    first, _ = await ask_both(alice, room)
-    await alice.send_text(room, "1", thread=root_of(first), reply_to=root_of(first))
-    await alice.wait_for(room, is_message("You said: 1"))
     assert len(answers(bridge)) == 4
-    assert [each["state"] for each in bridge.journal.questions()[:2]] == ["open", "open"]
 
 
 async def test_number_without_any_relation_answers_the_only_question_of_a_room_with_one_person(
