@@ -1,6 +1,7 @@
 """What the benchmarks play on: a throwaway Synapse without rate limits, a person, and configurations of the bridge."""
 
 import asyncio
+import json
 import os
 import secrets
 import tempfile
@@ -8,8 +9,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-
-import yaml
 
 from mindbridge.demo.homeserver import Homeserver
 from mindbridge.demo.person import Person
@@ -89,7 +88,7 @@ class Stage:
             }
         config = {"homeserver": self.homeserver.url, "access": {"users": ["*"]}, "agents": configured}
         path = folder / "config.yaml"
-        path.write_text(yaml.safe_dump(config), "utf-8")
+        path.write_text(json.dumps(config), "utf-8")
         return Configured(path, tuple(user_ids), module)
 
 

@@ -1,6 +1,7 @@
 """The demo's stage: a throwaway homeserver, a person, a room with two agents, and the real bridge between them."""
 
 import asyncio
+import json
 import secrets
 import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
@@ -8,8 +9,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
-
-import yaml
 
 from mindbridge.demo.bridge_process import BridgeProcess
 from mindbridge.demo.client import Client
@@ -113,7 +112,7 @@ async def set_stage(synapse_python: Path, tell: Callable[[str], None]) -> AsyncI
                         "helper": _agent(helper, "Helper", passwords["helper"]) | {"respond": "mention"},
                     },
                 }
-                bridge.config.write_text(yaml.safe_dump(config, sort_keys=False), "utf-8")
+                bridge.config.write_text(json.dumps(config, indent=2), "utf-8")
                 tell("Starting the bridge …")
                 try:
                     await bridge.start()

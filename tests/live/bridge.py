@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from mindbridge.demo.homeserver import Homeserver
 from mindbridge.journal.reports import Reports
 from tests.live.person import Event, Person
@@ -36,7 +34,7 @@ class Bridge:
     _reading: asyncio.Task[None] | None = None
 
     def prepare(self, agent_source: str = AGENT) -> None:
-        (self.folder / "config.yaml").write_text(yaml.safe_dump(self.config, allow_unicode=True), "utf-8")
+        (self.folder / "config.yaml").write_text(json.dumps(self.config), "utf-8")
         (self.folder / "agent.py").write_text(agent_source, "utf-8")
 
     def script(self, replies: Mapping[str, Reply], agent: str = "assistant") -> None:

@@ -147,9 +147,11 @@ async def test_synapse_is_gone_when_its_task_is_cancelled(synapse_python: Path, 
 
 
 STARTER = """
-import asyncio, sys
+import asyncio, signal, sys
 from pathlib import Path
 from mindbridge.demo.synapse import throwaway_synapse
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
 
 async def main():
     async with throwaway_synapse(Path(sys.argv[1]), Path(sys.argv[2])) as homeserver:
@@ -175,7 +177,8 @@ async def test_synapse_is_gone_when_the_process_that_started_it_is(
     assert await is_up(url)
 
     os.kill(starter.pid, how)
-    await starter.wait()
+    async with asyncio.timeout(20):
+        await starter.wait()
 
     async def is_gone() -> bool:
         return not await is_up(url)

@@ -6,6 +6,7 @@ As any other user they run it as that user, and only the write bits stand in its
 """
 
 import asyncio
+import json
 import os
 import secrets
 import shutil
@@ -21,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from mindbridge.demo.homeserver import Homeserver
 from tests.live.bridge import STARTED
@@ -186,7 +186,7 @@ async def test_installed_wheel_checks_and_converses_as_a_user_who_can_write_to_t
             }
         },
     }
-    (machine.config / "config.yaml").write_text(yaml.safe_dump(config), "utf-8")
+    (machine.config / "config.yaml").write_text(json.dumps(config), "utf-8")
     (machine.config / "agent.py").write_text(AGENT, "utf-8")
     set_write_bits(machine.folder, writable=False)
     before, shared_before = machine.contents(), of_user(SHARED_FOLDERS)

@@ -26,15 +26,17 @@ async def test_label_in_the_thread_answers_and_other_words_do_not(new_bridge: Ne
     alice, bridge = await new_person("Alice"), await new_bridge()
     await bridge.start()
     room = await room_with(alice, bridge.user_id())
+    other_thread = await alice.send_text(room, "hello")
+    await alice.wait_for(room, is_message("You said: hello"))
     question = await ask(alice, room)
     thread = root_of(question)
+    await alice.send_text(room, "1", thread=other_thread)
+    await alice.wait_for(room, is_message("You said: 1"))
     words = ["wait, explain first", "10", "3", "2 apples", "v2", "22", "Careful"]
     for text in words:
         await alice.send_text(room, text, thread=thread)
-    outside = await alice.send_text(room, "careful and MANUAL")
+    await alice.send_text(room, "careful and MANUAL")
     await alice.wait_for(room, is_message("You said: careful and MANUAL"))
-    await alice.send_text(room, "2", thread=outside)
-    await alice.wait_for(room, is_message("You said: 2", bridge.user_id()), after=outside)
     await alice.wait_for(room, is_message("You said: Careful"))
     assert [turn["text"] for turn in bridge.turns() if turn["thread_id"] == thread] == ["ask me", *words]
     assert [each["state"] for each in bridge.journal.questions()] == ["open"]
@@ -146,9 +148,12 @@ async def test_number_between_an_answer_and_the_agents_next_word_is_late_and_no_
     outside = await alice.send_text(room, "2")
     await alice.wait_for(room, is_message("already answered"))
     bridge.allow("gate")
-    await alice.wait_for(room, is_message("You chose Fast and automated."))
+    reply = (await alice.wait_for(room, is_message("You chose Fast and automated.")))["event_id"]
     message = await alice.send_text(room, "2", thread=thread)
     await alice.wait_for(room, is_message("You said: 2"))
+    # The buttons stay until the agent has replied.
+    redaction = await alice.wait_for(room, lambda event: event["type"] == "m.room.redaction")
+    assert redaction == await alice.wait_for(room, lambda event: event["type"] == redaction["type"], after=reply)
     verdicts = [bridge.verdict(each) for each in (same, other, outside, message)]
     assert verdicts == ["same_option", "already_answered", "already_answered", None]
     assert [turn["event_id"] for turn in bridge.turns()[2:]] == [message]
