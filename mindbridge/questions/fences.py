@@ -19,15 +19,15 @@ MAX_OPENERS = 256
 _FENCE = r"(?:(?<!`)`{3,}+|(?<!~)~{3,}+)"
 _NAME = (
     r"[ \t]*+(?P<below>(?:json[ \t]*+)?\n[ \t]*+)?"
-    r"interactive(?:[ \t]++json)?+[ \t]*+(?=\{|\n|\Z)"
+    r"interactive(?>(?:[ \t]++json)?)[ \t]*+(?=\{|\n|\Z)"
 )
 _MARKER = re.compile(rf"(?P<fence>{_FENCE}){_NAME}", re.IGNORECASE | re.ASCII)
 # From a marker to the next fence of any kind, which belongs to the block unless it is a marker.
 _UNREAD_BLOCK = re.compile(
-    rf"{_FENCE}{_NAME}[^`~]*+(?:(?!{_FENCE})[`~]++[^`~]*+)*+(?:{_FENCE}(?!{_NAME.replace('?P<below>', '?:')}))?",
+    rf"{_FENCE}{_NAME}[^`~]*+(?>(?:(?!{_FENCE})[`~]++[^`~]*+)*)(?:{_FENCE}(?!{_NAME.replace('?P<below>', '?:')}))?",
     re.IGNORECASE | re.ASCII,
 )
-_CONTAINERS = re.compile(r"[ \t]*+(?:(?:[-+*]|\d{1,9}+[.)])[ \t]++)*+")
+_CONTAINERS = re.compile(r"[ \t]*+(?>(?:(?:[-+*]|\d{1,9}+[.)])[ \t]++)*)")
 _OBJECT_FOLLOWS = re.compile(r"\s*+\{")
 # A line that a fence begins, or one that ends with a fence behind JSON.
 _FENCE_LINE = re.compile(

@@ -8,11 +8,11 @@ MAX_STRICT_BYTES = 16 * 1024
 MAX_DEPTH = 20
 
 _STRINGS = r"""
-    (?P<comment>//[^\n]*+ | \#[^\n]*+ | /\*(?:[^*]|\*(?!/))*+(?:\*/)?)
+    (?P<comment>//[^\n]*+ | \#[^\n]*+ | /\*(?>(?:[^*]|\*(?!/))*)(?:\*/)?)
   | (?P<string>
-        "(?:[^"\\]|\\.)*+"
-      | [“”„](?:[^“”"\\]|\\.)*+[“”"]
-      | '(?:[^'\\]|\\.|'(?!\s*+(?:[,:}\]]|\Z)))*+'
+        "(?>(?:[^"\\]|\\.)*)"
+      | [“”„](?>(?:[^“”"\\]|\\.)*)[“”"]
+      | '(?>(?:[^'\\]|\\.|'(?!\s*+(?:[,:}\]]|\Z)))*)'
     )
   | (?P<open_string>["“”„'].*+)
 """
@@ -25,7 +25,7 @@ _BRACKET_TOKEN = re.compile(
     _STRINGS + r"| (?P<bracket>[{}\[\]]) | (?P<other>[^\"'“”„{}\[\]/\#]++ | .)",
     re.VERBOSE | re.DOTALL,
 )
-_BEFORE_OBJECT = re.compile(r"(?:\s++|//[^\n]*+|\#[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
+_BEFORE_OBJECT = re.compile(r"(?>(?:\s++|//[^\n]*+|\#[^\n]*+|/\*(?>(?:[^*]|\*(?!/))*)\*/)*)")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([bfnrt])|(.))", re.DOTALL)
 # JSON that slipped into a string, as where a quote is missing.
 JSON_INSIDE = re.compile(r"""["'“”]\s*+[:\]}]|[\[{]\s*+["'“”]""")

@@ -33,7 +33,7 @@ _DELIMITER_WORK = 12
 _LINK_WORK = 60
 _NESTED_IMAGE_WORK = 200
 
-_MARKERS = re.compile(r"\n[ \t]*+((?:(?:[-+*>]|\d{1,9}+[.)])[ \t]*+)++)")
+_MARKERS = re.compile(r"\n[ \t]*+((?>(?:(?:[-+*>]|\d{1,9}+[.)])[ \t]*+)+))")
 _SPECIALS = re.compile(r"[\n!&<\[\\\]*_`~]")
 _UNDERLINE = re.compile(r"\n[ \t>]*+(?:=++|-++)[ \t]*+(?:\n|\Z)")
 # Rules of markdown-it, and the marks without which a text does not need them.

@@ -15,7 +15,7 @@ MIN_LIMIT: Final = 1_000
 _LONGEST_ESCAPE = 6
 _FENCE_ROOM = 300
 _FENCE = re.compile(
-    r"^(?P<indent>[ \t>]{0,40}+)(?P<item>(?:(?:[-+*]|\d{1,9}+[.)])[ \t]++)*+)"
+    r"^(?P<indent>[ \t>]{0,40}+)(?P<item>(?>(?:(?:[-+*]|\d{1,9}+[.)])[ \t]++)*))"
     r"(?P<marker>`{3,40}+|~{3,40}+)(?P<info>[^\n]*)$",
     re.MULTILINE,
 )
