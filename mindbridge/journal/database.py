@@ -184,7 +184,11 @@ class Ownership:
         except OSError as error:
             os.close(self._descriptor)
             raise JournalError(f"{path}: can't be claimed: {error}; is there room, and does it allow locks?") from error
+        # A child that an agent's program forks off, and that outlives the bridge, must not hold on to the claim.
+        os.register_at_fork(after_in_child=self.release)
 
     def release(self) -> None:
-        """Gives the claim up."""
-        os.close(self._descriptor)
+        """Gives the claim up, once."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1

@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import shutil
+import signal
 import sqlite3
 import stat
 import subprocess
@@ -277,6 +278,31 @@ def test_journal_of_a_killed_process_is_free(tmp_path: Path, owner: subprocess.P
     owner.kill()
     owner.wait()
     Ownership(tmp_path / "home").release()
+
+
+FORK = """
+import os, sys
+from pathlib import Path
+from mindbridge.journal.database import Ownership
+Ownership(Path(sys.argv[1]))
+child = os.fork()
+if child:
+    print(child, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_child_that_outlives_a_killed_process_does_not_hold_its_journal(tmp_path: Path) -> None:
+    """S8"""
+    command = [sys.executable, "-c", FORK, str(tmp_path / "home")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 -- this very Python
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+        process.kill()
+        process.wait()
+        os.kill(child, 0)
+        Ownership(tmp_path / "home").release()
+        os.kill(child, signal.SIGKILL)
 
 
 def test_claim_in_the_same_process_is_refused_until_it_is_released(tmp_path: Path) -> None:
