@@ -63,12 +63,19 @@ class _Bridge:
         self._backends = backends
         self._database = database
         self._on_ready = on_ready
+        self._synced = {name: asyncio.Event() for name in backends}
         self._agents = {name: self._make(name) for name in backends}
         self._stop = asyncio.Event()
 
     def _make(self, name: AgentName) -> AgentBridge:
         config = self._roster.config.agents[name]
-        return AgentBridge(name, config, self._backends[name], self._roster, self._database, self._wake)
+        return AgentBridge(
+            name, config, self._backends[name], self._roster, self._database, lambda: self._admitted(name)
+        )
+
+    def _admitted(self, name: AgentName) -> None:
+        self._synced[name].set()
+        self._wake()
 
     def _wake(self) -> None:
         for agent in self._agents.values():
@@ -128,7 +135,7 @@ class _Bridge:
     async def _tell_ready(self, running: list[asyncio.Task[bool]]) -> None:
         """Tells when each agent has had its first sync or can't be used."""
         for name, task in zip(self._backends, running, strict=True):
-            ready = asyncio.ensure_future(self._agents[name].intake.ready.wait())
+            ready = asyncio.ensure_future(self._synced[name].wait())
             await asyncio.wait({ready, task}, return_when=asyncio.FIRST_COMPLETED)
             ready.cancel()
         log.info("ready agents=%d", sum(not task.done() for task in running))
