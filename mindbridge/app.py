@@ -9,10 +9,12 @@ from contextlib import contextmanager
 
 from mindbridge.agents.backend import Backend, make_backend
 from mindbridge.bridge.agent_bridge import AgentBridge, unless_stopped
-from mindbridge.bridge.pace import growing_delays
+from mindbridge.bridge.closing import closing_as_removed
+from mindbridge.bridge.pace import growing_delays, now_ms
 from mindbridge.bridge.roster import Roster
 from mindbridge.config.schema import Config
 from mindbridge.ids import AgentName
+from mindbridge.journal.closings import close_questions_of_removed
 from mindbridge.journal.database import Database, Ownership
 from mindbridge.matrix.errors import MatrixError
 
@@ -46,6 +48,9 @@ async def run_bridge(config: Config, *, on_ready: Callable[[], None] = lambda: N
     try:
         database = await Database.open(config.journal)
         try:
+            closed = await close_questions_of_removed(database, set(backends), closing_as_removed, now_ms())
+            if closed:
+                log.info("questions_closed number=%d reason=agent_removed", closed)
             return await _Bridge(roster, backends, database, on_ready).run()
         finally:
             await database.close()

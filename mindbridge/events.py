@@ -67,17 +67,26 @@ class OwnMembership(RoomEvent):
     membership: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tombstone(RoomEvent):
+    """The room was upgraded; `replacement` is the new one."""
+
+    replacement: RoomId
+
+
 @dataclass(frozen=True, slots=True)
 class JoinedRoom:
     """One room's part of a sync response. `limited`: events between the last response and these are missing.
 
-    `members` are the joined users, the account itself included.
+    `members` are the joined users, the account itself included. `before`: the position right before the first of
+    `events`, from which history is read backwards.
     """
 
     room_id: RoomId
     members: frozenset[UserId]
     limited: bool
     events: tuple[RoomEvent, ...]
+    before: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,33 +6,48 @@ moment its own event was seen in a timeline, so an answer is judged by what was 
 """
 
 from mindbridge import ids
+from mindbridge.bridge import wording
 from mindbridge.bridge.answering import Answering
 from mindbridge.bridge.question_book import QuestionBook
 from mindbridge.bridge.roster import Roster, thread_of
-from mindbridge.events import Edit, JoinedRoom, Message, OwnMembership, Reaction, Redaction, RoomEvent, SyncBatch
+from mindbridge.events import (
+    Edit,
+    JoinedRoom,
+    Message,
+    OwnMembership,
+    Reaction,
+    Redaction,
+    RoomEvent,
+    SyncBatch,
+    Tombstone,
+)
 from mindbridge.ids import AgentName, DeliveryId, EventId, RoomId
 from mindbridge.journal.records import (
     Acknowledged,
     Decisions,
     Interest,
     Membership,
+    NewDelivery,
     NewTurn,
+    RoomClosed,
     Said,
     Sighting,
     Snapshot,
 )
+from mindbridge.matrix import content
 
 
 def interest_of(batch: SyncBatch) -> Interest:
     """What the journal has to be asked about before `decide`."""
     events = [event for room in batch.joined for event in room.events]
-    targets = {event.target for event in events if isinstance(event, Reaction)}
+    targets = {event.target for event in events if isinstance(event, Reaction | Redaction)}
     targets |= {event.reply_to for event in events if isinstance(event, Message) and event.reply_to}
     threads = {
         (room.room_id, event.thread_id) for room in batch.joined for event in room.events if isinstance(event, Message)
     }
     targets |= {thread for _, thread in threads if thread}
     rooms = {room.room_id for room in batch.joined} | {invite.room_id for invite in batch.invites} | set(batch.left)
+    rooms |= {event.replacement for event in events if isinstance(event, Tombstone)}
     return Interest(
         rooms=tuple(rooms),
         events=tuple({event.event_id for event in events}),
@@ -79,6 +94,7 @@ class _Admission:
             self._settle_invite(invite.room_id, allowed=self._roster.may_talk(invite.inviter), ts=invite.server_ts)
         for room_id in self._batch.left:
             self._set_membership(Membership(room_id=room_id, state="left", invited_ts=None))
+            self.decisions.rooms_closed.append(RoomClosed(room_id=room_id, reason="room_left", notice=None))
         for room in self._batch.joined:
             self._admit_room(room)
 
@@ -140,6 +156,8 @@ class _Admission:
             self.decisions.acknowledged.append(
                 Acknowledged(delivery_id=DeliveryId(event.transaction_id), event_id=event.event_id)
             )
+        if isinstance(event, Tombstone):
+            self._follow(room, event)
         is_new = event.event_id not in self._snapshot.judged
         speaker = self._roster.agent_of(event.sender)
         if speaker is not None:
@@ -157,6 +175,26 @@ class _Admission:
             self._answering.try_reaction(room, event, withdrawn=withdrawn)
         elif isinstance(event, Edit) and is_new:
             self._answering.try_edit(room, event)
+        elif isinstance(event, Redaction) and is_new:
+            self._answering.take_back(room, event)
+
+    def _follow(self, room: JoinedRoom, event: Tombstone) -> None:
+        """The room was upgraded: its questions are closed, and the new room is joined where that is wanted."""
+        self._book.close_all(room.room_id, self._agent)
+        notice = None
+        if self._roster.may_talk(event.sender) or self._roster.agent_of(event.sender) is not None:
+            known = self._memberships.get(event.replacement)
+            if known is None or known.state != "joined":
+                self._settle_invite(event.replacement, allowed=True, ts=event.server_ts)
+            notice = NewDelivery(
+                delivery_id=ids.delivery_id(ids.turn_id(self._agent, event.event_id), "room upgraded"),
+                agent=self._agent,
+                room_id=event.replacement,
+                kind="notice",
+                content=content.words(wording.room_upgraded()),
+            )
+        closed = RoomClosed(room_id=room.room_id, reason="room_upgraded", notice=notice)
+        self.decisions.rooms_closed.append(closed)
 
     def _take_message(self, room: JoinedRoom, event: Message) -> None:
         """An ordinary message: a turn for this account's agent, if it responds."""

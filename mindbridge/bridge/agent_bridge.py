@@ -41,8 +41,9 @@ class AgentBridge:
         self._display_name = config.display_name
         self._session = Session(roster.config.homeserver, name, config.account, devices)
         self.deliverer = Deliverer(self._session, Outbox(database), now_ms)
-        admissions, lull = AdmissionStore(database), self.deliverer.lull
-        self.intake = Intake(self._session, admissions, roster, config.rooms, now_ms, wake, lull)
+        self.intake = Intake(
+            self._session, AdmissionStore(database), roster, config.rooms, now_ms, wake, self.deliverer.lull
+        )
         turns = TurnStore(database)
         self.turns = TurnRunner(config, backend, self._session, turns, roster, now_ms, self.deliverer.bell.ring)
 

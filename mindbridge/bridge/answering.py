@@ -9,8 +9,17 @@ from mindbridge.bridge import wording
 from mindbridge.bridge.closing import closing_edit
 from mindbridge.bridge.question_book import QuestionBook
 from mindbridge.bridge.roster import Roster
-from mindbridge.events import Edit, JoinedRoom, Message, Reaction, RoomEvent
-from mindbridge.journal.records import AskedQuestion, Decisions, Judged, NewDelivery, NewTurn, Said, Selected
+from mindbridge.events import Edit, JoinedRoom, Message, Reaction, Redaction, RoomEvent
+from mindbridge.journal.records import (
+    AskedQuestion,
+    Decisions,
+    Judged,
+    NewDelivery,
+    NewTurn,
+    Said,
+    Selected,
+    Unanswered,
+)
 from mindbridge.matrix import content
 from mindbridge.questions.answers import TOLD, Try, Verdict, judge, may_answer, option_typed, typed_number
 from mindbridge.questions.emoji_keys import match_key
@@ -99,6 +108,15 @@ class Answering:
         if typed_number(event.text) is not None and self._book.in_room(room.room_id):
             self._record(event, None, Verdict.EDITED, "An edited message never answers.")
 
+    def take_back(self, room: JoinedRoom, event: Redaction) -> None:
+        """Closes a question whose own message was redacted."""
+        question = next((each for each in self._book.in_room(room.room_id) if each.event_id == event.target), None)
+        if question is None:
+            return
+        if after(question.state, Happening.CLOSED) is not question.state:
+            self._book.close(question)
+            self._record(event, question, Verdict.QUESTION_CLOSED, "It redacted the question, which closed it.")
+
     def _judge(self, attempt: _Attempt, *, withdrawn: bool, is_person: bool) -> None:
         event, question = attempt.event, attempt.question
         config = self._roster.agent(question.agent)
@@ -122,7 +140,7 @@ class Answering:
         self._record(event, question, verdict, _REASONS[verdict])
         if verdict is Verdict.SELECTED:
             self._select(attempt)
-        elif verdict in TOLD:
+        elif verdict in TOLD and not config.questions.quiet:
             self._tell(attempt, verdict)
 
     def _record(self, event: RoomEvent, question: AskedQuestion | None, verdict: Verdict, reason: str) -> None:
@@ -177,13 +195,15 @@ class Answering:
         )
         self._decisions.deliveries.append(
             closing_edit(
-                question.question_id,
-                question.delivery_id,
-                agent=question.agent,
-                room_id=question.room_id,
-                part=part_from_json(question.part),
-                state=after(question.state, Happening.ANSWERED),
-                line=wording.taken_line(option, event.sender_name, event.server_ts),
+                Unanswered(
+                    question_id=question.question_id,
+                    delivery_id=question.delivery_id,
+                    agent=question.agent,
+                    room_id=question.room_id,
+                    part=question.part,
+                ),
+                after(question.state, Happening.ANSWERED),
+                wording.taken_line(option, event.sender_name, event.server_ts),
             )
         )
         self._book.change(
@@ -224,6 +244,7 @@ _REASONS = {
     Verdict.NOT_A_PERSON: "Agents, bots and notices never answer.",
     Verdict.WITHDRAWN: "It was withdrawn before it could be taken.",
     Verdict.UNKNOWN_QUESTION: "The question was never posted.",
+    Verdict.QUESTION_CLOSED: "The question is closed: it was redacted, or its room or agent is no longer there.",
 }
 
 

@@ -2,39 +2,48 @@
 
 import asyncio
 import contextlib
+import json
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 
+from mindbridge.bridge.budget import Budget
+from mindbridge.bridge.closing import edit_without_buttons
+from mindbridge.bridge.finding import CantTell, find
 from mindbridge.bridge.pace import Bell, growing_delays
+from mindbridge.ids import EventId
 from mindbridge.journal.outbox import Outbox
 from mindbridge.journal.records import Acknowledged, Delivery
 from mindbridge.matrix.content import with_target
 from mindbridge.matrix.errors import Limited, MatrixError, Refused, TokenRejected
 from mindbridge.matrix.session import Session
+from mindbridge.steps import Step, reached
 
 log = logging.getLogger(__name__)
 
 LULL_SECONDS = 0.25
 
-_EVENT_TYPES = {
-    "message": "m.room.message",
-    "notice": "m.room.message",
-    "edit": "m.room.message",
-    "button": "m.reaction",
+_STEPS = {
+    "message": Step.SEND_MESSAGE,
+    "notice": Step.SEND_NOTICE,
+    "button": Step.SEND_BUTTON,
+    "edit": Step.SEND_EDIT,
+    "redaction": Step.SEND_REDACTION,
 }
 
 
 class Deliverer:
     """Sends what the journal holds for one account.
 
-    An event is noted as attempted before it is sent and settled after the server's word; a crash in between sends it
-    again with the same transaction id, which the server takes for the same event.
+    An event is noted as attempted before it is sent and settled after the server's word. Where that word is lost, by a
+    crash or on the way, the event is looked for in the room before it is sent again with the same transaction id.
     """
 
     def __init__(self, session: Session, outbox: Outbox, now: Callable[[], int]) -> None:
         self._session = session
         self._outbox = outbox
         self._now = now
+        self._budget = Budget.unknown()
         self._stopping = False
         self._resting = asyncio.Event()
         self._resting.set()
@@ -47,24 +56,25 @@ class Deliverer:
             TokenRejected: the account can't be used any more.
         """
         delays = growing_delays()
-        held_until = await self._outbox.held_until(self._session.agent)
+        held_until, learned = await self._outbox.limits(self._session.agent)
+        if learned is not None:
+            self._budget = Budget(**json.loads(learned))
         sent: Acknowledged | None = None
         while True:
             if (held_for := held_until - self._now()) > 0:
                 await self._rest(asyncio.sleep(held_for / 1000))
-            delivery = await self._outbox.claim_next(self._session.agent, self._now(), sent)
+            wait = self._budget.wait_for_extra(self._now())
+            delivery = await self._outbox.claim_next(self._session.agent, self._now(), sent, messages_only=wait > 0)
             sent = None
             if delivery is None:
                 if self._stopping:
                     return
-                await self._rest(self.bell.wait())
+                await self._rest(self.bell.wait(wait / 1000 if wait else None))
                 continue
             try:
                 sent = await self._deliver(delivery)
             except Limited as error:
-                log.info("limited agent=%s retry_after_ms=%d", self._session.agent, error.retry_after_ms)
-                held_until = self._now() + error.retry_after_ms
-                await self._outbox.hold(self._session.agent, held_until)
+                held_until = await self._hold(delivery, error)
             except TokenRejected:
                 raise
             except MatrixError as error:
@@ -73,6 +83,16 @@ class Deliverer:
                 await self._rest(asyncio.sleep(delay))
             else:
                 delays = growing_delays()
+
+    async def _hold(self, delivery: Delivery, error: Limited) -> int:
+        """Notes that the account has to wait; until when."""
+        log.info("limited agent=%s retry_after_ms=%d", self._session.agent, error.retry_after_ms)
+        now = self._now()
+        held_until = now + error.retry_after_ms
+        self._budget = self._budget.limited(now, error.retry_after_ms)
+        budget = json.dumps(asdict(self._budget))
+        await self._outbox.hold(self._session.agent, delivery.delivery_id, held_until, budget, now)
+        return held_until
 
     async def lull(self) -> None:
         """Waits until nothing is being sent, at most `LULL_SECONDS`.
@@ -97,20 +117,62 @@ class Deliverer:
     async def _deliver(self, delivery: Delivery) -> Acknowledged | None:
         """Sends a delivery; what is still to be noted of it."""
         try:
-            if delivery.kind == "redaction":
-                if delivery.target_event is None:
-                    raise ValueError(f"{delivery.delivery_id}: a redaction without a target was claimed")
-                event_id = await self._session.redact(delivery.room_id, delivery.target_event, delivery.delivery_id)
-            else:
-                content = with_target(delivery.content, delivery.target_event)
-                event_type = _EVENT_TYPES[delivery.kind]
-                event_id = await self._session.send(delivery.room_id, event_type, content, delivery.delivery_id)
-        except Refused as error:
-            if delivery.kind == "button" and error.errcode == "M_DUPLICATE_ANNOTATION":
-                await self._outbox.acknowledge(delivery.delivery_id, None, self._now())
+            if delivery.tried_before and await self._settle_by_looking(delivery):
                 return None
-            log.warning("refused delivery_id=%s kind=%s error=%s", delivery.delivery_id, delivery.kind, error)
-            await self._outbox.refuse(delivery.delivery_id, str(error), self._now())
+            event_id = await self._send(delivery)
+        except Refused as error:
+            await self._refused(delivery, error)
             return None
+        before = self._budget
+        self._budget = before.sent(self._now(), is_message=delivery.kind in {"message", "notice"})
+        if self._budget.burst != before.burst:
+            await self._outbox.learn(self._session.agent, json.dumps(asdict(self._budget)))
         log.info("sent delivery_id=%s kind=%s event_id=%s", delivery.delivery_id, delivery.kind, event_id)
         return Acknowledged(delivery_id=delivery.delivery_id, event_id=event_id)
+
+    async def _send(self, delivery: Delivery) -> EventId:
+        step = _STEPS[delivery.kind]
+        reached(step, "before")
+        if delivery.kind == "redaction":
+            if delivery.target_event is None:
+                raise ValueError(f"{delivery.delivery_id}: a redaction without a target was claimed")
+            event_id = await self._session.redact(delivery.room_id, delivery.target_event, delivery.delivery_id)
+        else:
+            content = with_target(delivery.content, delivery.target_event)
+            event_type = "m.reaction" if delivery.kind == "button" else "m.room.message"
+            event_id = await self._session.send(delivery.room_id, event_type, content, delivery.delivery_id)
+        reached(step, "after")
+        return event_id
+
+    async def _settle_by_looking(self, delivery: Delivery) -> bool:
+        """Whether a delivery that was tried before is settled by what the room holds, or by its silence."""
+        try:
+            found = await find(self._session.past, self._outbox, delivery)
+        except CantTell as error:
+            log.error(  # noqa: TRY400 - the reason says it all
+                "uncertain delivery_id=%s kind=%s; it is not sent again: %s", delivery.delivery_id, delivery.kind, error
+            )
+            await self._outbox.give_up(delivery.delivery_id, str(error), self._now())
+            return True
+        if found is None:
+            return False
+        log.info("found delivery_id=%s kind=%s event_id=%s", delivery.delivery_id, delivery.kind, found.event_id)
+        await self._outbox.found(delivery.delivery_id, found.event_id, found.server_ts, self._now())
+        return True
+
+    async def _acknowledge_duplicate(self, delivery: Delivery) -> None:
+        """The button is there already: all the same which event it is, but for its redaction."""
+        try:
+            found = await find(self._session.past, self._outbox, delivery)
+        except CantTell:
+            found = None
+        event_id = None if found is None else found.event_id
+        await self._outbox.acknowledge(delivery.delivery_id, event_id, self._now())
+
+    async def _refused(self, delivery: Delivery, error: Refused) -> None:
+        if delivery.kind == "button" and error.errcode == "M_DUPLICATE_ANNOTATION":
+            await self._acknowledge_duplicate(delivery)
+            return
+        log.warning("refused delivery_id=%s kind=%s error=%s", delivery.delivery_id, delivery.kind, error)
+        await self._outbox.refuse(delivery.delivery_id, str(error), self._now(), edit_without_buttons)
+        self.bell.ring()

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from mindbridge.bridge.admission import decide, interest_of
+from mindbridge.bridge.comparison import Comparison
+from mindbridge.bridge.gaps import Gaps
 from mindbridge.bridge.pace import growing_delays
 from mindbridge.bridge.roster import Roster
 from mindbridge.events import SyncBatch
@@ -38,6 +40,8 @@ class Intake:
         self._now = now
         self._on_admitted = on_admitted
         self._lull = lull
+        self._gaps = Gaps(session.agent, session.past, store)
+        self._comparison = Comparison(session, store, roster, now)
         self._memberships_due = True
         self.ready = asyncio.Event()
 
@@ -47,11 +51,14 @@ class Intake:
         Raises:
             TokenRejected: the account can't be used any more.
         """
-        since = await self._store.record_account(self._session.agent, self._session.user_id)
+        since = await self._store.record_account(self._session.agent, self._session.user_id, self._now())
         delays = growing_delays()
+        batch: SyncBatch | None = None
         while True:
             try:
-                batch = await self._session.sync(since, wait=True)
+                # A response is kept until it is whole: the server would have to make the same one again.
+                batch = batch or await self._session.sync(since, wait=True)
+                whole = await self._without_gaps(batch, since)
             except TokenRejected:
                 raise
             except MatrixError as error:
@@ -60,10 +67,11 @@ class Intake:
                 await asyncio.sleep(delay)
                 continue
             delays = growing_delays()
-            await self.admit(batch)
-            since = batch.next_batch
+            await self.admit(whole)
+            since, batch = whole.next_batch, None
             self.ready.set()
             await self._settle_memberships()
+            await self._compare()
             await self._lull()
 
     async def admit(self, batch: SyncBatch) -> None:
@@ -79,6 +87,31 @@ class Intake:
         self._memberships_due = self._memberships_due or bool(decisions.memberships)
         _log(decisions)
         self._on_admitted()
+
+    async def _without_gaps(self, batch: SyncBatch, since: str | None) -> SyncBatch:
+        """The response with what it left out; where that can't be had, clicks that were missed are taken in first."""
+        filled = await self._gaps.fill(batch, since)
+        holes = [room.room_id for room in filled.joined if room.limited]
+        if holes and not batch.first:
+            await self._store.mark_gap(self._session.agent, holes)
+            upcoming = {event.event_id for room in filled.joined for event in room.events}
+            for decisions in await self._comparison.run(upcoming):
+                _log(decisions)
+        return filled
+
+    async def _compare(self) -> None:
+        """Compares what is marked for it with the server; what fails is tried after the next response."""
+        try:
+            compared = await self._comparison.run()
+        except TokenRejected:
+            raise
+        except MatrixError as error:
+            log.warning("comparison_failed agent=%s error=%s", self._session.agent, error)
+            return
+        for decisions in compared:
+            _log(decisions)
+        if compared:
+            self._on_admitted()
 
     async def _settle_memberships(self) -> None:
         """Joins and declines what was decided; what the server was not there for is tried after the next response."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from mindbridge.events import Message
 from mindbridge.ids import AgentName, EventId, QuestionId, RoomId, TurnId
-from mindbridge.journal.records import AskedQuestion, Decisions, Opened, Snapshot, Utterance
+from mindbridge.journal.records import AskedQuestion, Closed, Decisions, Opened, Snapshot, Utterance
 from mindbridge.questions.lifecycle import Happening, after
 
 
@@ -34,6 +34,17 @@ class QuestionBook:
         )
         state = after(question.state, Happening.SEEN)
         return self.change(question, event_id=event_id, asked_ts=asked_ts, opened_seq=self.seq, state=state)
+
+    def close(self, question: AskedQuestion) -> None:
+        """Notes that a question's message was redacted."""
+        self._decisions.closed.append(Closed(question_id=question.question_id, seq=self.seq))
+        self.change(question, state=after(question.state, Happening.CLOSED), closed_seq=self.seq)
+
+    def close_all(self, room_id: RoomId, agent: AgentName) -> None:
+        """An agent's questions in a room can't be answered any more; the journal closes them as a whole."""
+        for question in self.in_room(room_id):
+            if question.agent == agent:
+                self.change(question, state=after(question.state, Happening.CLOSED))
 
     def hear(self, speaker: AgentName, room_id: RoomId, event: Message) -> None:
         """Notes what an agent was seen to say: a question of its own, or something newer than its questions."""

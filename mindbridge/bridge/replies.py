@@ -4,13 +4,13 @@ from mindbridge import ids
 from mindbridge.agents.turn import Selection
 from mindbridge.bridge import wording
 from mindbridge.bridge.closing import closing_edit
-from mindbridge.ids import AgentName, EventId, RoomId
+from mindbridge.ids import EventId
 from mindbridge.journal.records import NewDelivery, NewQuestion, QueuedTurn
-from mindbridge.journal.turns import AskedBefore, Outcome, ReplyPart
+from mindbridge.journal.turns import Outcome, ReplyPart
 from mindbridge.matrix import content
 from mindbridge.questions.lifecycle import State
 from mindbridge.questions.read import read_reply
-from mindbridge.questions.render import part_from_json, part_to_json, render_reply
+from mindbridge.questions.render import part_to_json, render_reply
 
 
 def outcome_of(turn: QueuedTurn, text: str, max_options: int) -> Outcome:
@@ -74,7 +74,7 @@ def outcome_of(turn: QueuedTurn, text: str, max_options: int) -> Outcome:
         question=question,
         deliveries=deliveries,
         problems=reply.problems,
-        supersede=lambda before: _closing_as_superseded(before, turn.agent, turn.room_id),
+        supersede=lambda before: closing_edit(before, State.SUPERSEDED, wording.SUPERSEDED_LINE),
     )
 
 
@@ -83,15 +83,3 @@ def latest_in_thread(turn: QueuedTurn) -> EventId:
     if turn.selection is None:
         return turn.source_event_id
     return EventId(Selection.model_validate_json(turn.selection).question_event_id)
-
-
-def _closing_as_superseded(before: AskedBefore, agent: AgentName, room_id: RoomId) -> NewDelivery:
-    return closing_edit(
-        before.question_id,
-        before.delivery_id,
-        agent=agent,
-        room_id=room_id,
-        part=part_from_json(before.part),
-        state=State.SUPERSEDED,
-        line=wording.SUPERSEDED_LINE,
-    )

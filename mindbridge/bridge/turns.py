@@ -18,6 +18,7 @@ from mindbridge.journal.turns import TurnStore
 from mindbridge.matrix import content
 from mindbridge.matrix.errors import MatrixError
 from mindbridge.matrix.session import TYPING_MS, Session
+from mindbridge.steps import Step, reached
 
 log = logging.getLogger(__name__)
 
@@ -101,7 +102,9 @@ class TurnRunner:
         worked = asyncio.Event()
         tasks.create_task(self._keep_typing(turn.room_id, worked))
         try:
+            reached(Step.CALL_AGENT, "before")
             reply = await self._backend.reply(turn_input(turn, context, self._config, self._roster))
+            reached(Step.CALL_AGENT, "after")
         finally:
             worked.set()
         max_options = self._config.questions.max_options

@@ -10,6 +10,8 @@ from mindbridge.questions.model import Option
 from mindbridge.questions.render import NAME_LIMIT, Text, answered_line
 
 SUPERSEDED_LINE = "↪ Asked again below."
+AGENT_REMOVED_LINE = "✖ Closed: the agent that asked is no longer here."
+NO_BUTTONS_LINE = "The buttons can't be shown here: type the number to respond."
 
 
 def plain(text: str) -> Text:
@@ -59,6 +61,11 @@ def selection_text(selection: Selection, name: str) -> str:
         f"{who} answered your question {selection.question_text!r} with option {option.number}: {option.label}\n\n"
         f"```json\n{selection.model_dump_json(indent=2)}\n```"
     )
+
+
+def room_upgraded() -> Text:
+    """What the new room is told of the questions in the old one."""
+    return plain("The questions that were open in the former room were closed when it was upgraded; please ask again.")
 
 
 def parked(agent: str) -> Text:

@@ -86,8 +86,9 @@ def _status_lines(status: Report) -> list[str]:
         lines.append(f"{agent['agent']} ({agent['user_id']}): {counts}")
     lines += [f"parked {each['turn_id']} of {each['agent']}: {each['error']}" for each in status["parked"]]
     lines += [
-        f"refused {each['kind']} {each['delivery_id']} of {each['agent']}: {each['error']}"
-        for each in status["refused"]
+        f"{state} {each['kind']} {each['delivery_id']} of {each['agent']}: {each['error']}"
+        for state in ("refused", "uncertain")
+        for each in status[state]
     ]
     return lines
 

@@ -73,6 +73,7 @@ class Questions(_Section):
         | Annotated[tuple[UserId, ...], Field(min_length=1), Tag("list")],
         Discriminator(lambda value: "list" if isinstance(value, tuple | list) else "word"),
     ] = Field(default="anyone", description='anyone, requester or a list of user ids, such as ["@alice:example.org"]')
+    quiet: bool = Field(default=False, description="true or false")
     expires_in: None = Field(default=None, description="null")
 
 

@@ -1,10 +1,11 @@
 """Admitting a sync response: what it means is decided and written in one transaction with its position."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
-from mindbridge.ids import AgentName, EventId, RoomId, UserId
+from mindbridge.ids import AgentName, EventId, QuestionId, RoomId, UserId
+from mindbridge.journal.closings import close_all_of_agent, close_redacted, close_room
 from mindbridge.journal.database import Database, Row, Transaction
 from mindbridge.journal.outbox import record_deliveries, withdraw_buttons
 from mindbridge.journal.records import (
@@ -17,8 +18,12 @@ from mindbridge.journal.records import (
     Snapshot,
 )
 from mindbridge.questions.lifecycle import State
+from mindbridge.steps import Step
 
 Decide = Callable[[Snapshot], Decisions]
+
+# A room with more open questions than this is judged by the newest of them, and those of the threads that are touched.
+_MOST_OPEN = 1000
 
 
 class AdmissionStore:
@@ -27,43 +32,86 @@ class AdmissionStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def record_account(self, agent: AgentName, user_id: UserId) -> str | None:
-        """Notes the agent's account; the sync position from which to go on, None for the very first sync."""
-        async with self._database.transaction() as transaction:
+    async def record_account(self, agent: AgentName, user_id: UserId, now: int) -> str | None:
+        """Notes the agent's account; the sync position from which to go on, None for the very first sync.
+
+        Of a former account of the agent nothing goes on: its questions are closed, what it had to send is dropped.
+        """
+        async with self._database.transaction(Step.RECORD_ACCOUNT) as transaction:
             account = {"agent": agent, "user_id": user_id}
+            before = await transaction.one("account_of", account)
+            if before is not None and before["user_id"] != user_id:
+                await close_all_of_agent(transaction, agent, "agent_removed", now)
+                dropped = {"agent": agent, "error": "the agent has another account now", "now": now}
+                await transaction.run("drop_deliveries_of_agent", dropped)
             await transaction.run("forget_memberships_of_former_account", account)
             await transaction.run("record_account", account)
             row = await transaction.one("account_of", {"agent": agent})
         return None if row is None else row["next_batch"]
 
-    async def admit(self, agent: AgentName, interest: Interest, next_batch: str, decide: Decide, now: int) -> Decisions:
-        """Admits one sync response of the agent's account.
+    async def admit(
+        self,
+        agent: AgentName,
+        interest: Interest,
+        next_batch: str | None,
+        decide: Decide,
+        now: int,
+        *,
+        compared: QuestionId | None = None,
+    ) -> Decisions:
+        """Admits one sync response of the agent's account, or the reactions that the server has for a question.
 
         Args:
             agent: whose account saw it.
             interest: what it touches.
-            next_batch: the position after it.
+            next_batch: the position after it, None where it is no sync response.
             decide: a pure function from what the journal knows to what the response changes.
             now: the time in milliseconds.
+            compared: the question that was compared with the server.
 
         Returns:
             What was decided and is now committed.
         """
-        async with self._database.transaction() as transaction:
+        async with self._database.transaction(Step.ADMIT) as transaction:
+            if compared is not None:
+                # The question's event was not known when these were judged.
+                events = {"events": json.dumps(interest.events)}
+                await transaction.run("forget_sightings_of_unknown", events)
+                await transaction.run("forget_unknown", events)
             decisions = decide(await _snapshot(transaction, agent, interest))
             await _write(transaction, agent, decisions, now)
-            await transaction.run("advance_account", {"agent": agent, "next_batch": next_batch})
+            if next_batch is not None:
+                await transaction.run("advance_account", {"agent": agent, "next_batch": next_batch})
+            if compared is not None:
+                await transaction.run("compared", {"question_id": compared})
         return decisions
+
+    async def mark_gap(self, agent: AgentName, rooms: Sequence[RoomId]) -> None:
+        """Notes that events of these rooms were missed: the agent's open questions are to be compared."""
+        async with self._database.transaction(Step.MARK_GAP) as transaction:
+            await transaction.many("compare_questions_of_room", [{"agent": agent, "room_id": room} for room in rooms])
+
+    async def to_compare(self, agent: AgentName) -> list[tuple[QuestionId, RoomId, EventId]]:
+        """The agent's questions that are to be compared with the server, with their rooms and events."""
+        async with self._database.reading() as transaction:
+            rows = await transaction.all("questions_to_compare", {"agent": agent})
+        return [(row["question_id"], row["room_id"], row["event_id"]) for row in rows]
+
+    async def memberships_in(self, agent: AgentName, rooms: Sequence[RoomId]) -> dict[RoomId, Membership]:
+        """What the journal knows of the account in these rooms."""
+        async with self._database.reading() as transaction:
+            rows = await transaction.all("memberships_of", {"agent": agent, "rooms": json.dumps(rooms)})
+        return {RoomId(row["room_id"]): _membership(row) for row in rows}
 
     async def memberships(self, agent: AgentName, state: MembershipState) -> list[Membership]:
         """The rooms in which the agent's account is in `state`."""
-        async with self._database.transaction() as transaction:
+        async with self._database.reading() as transaction:
             rows = await transaction.all("memberships_in_state", {"agent": agent, "state": state})
         return [_membership(row) for row in rows]
 
     async def record_membership(self, agent: AgentName, membership: Membership) -> None:
         """Notes the account's state in one room."""
-        async with self._database.transaction() as transaction:
+        async with self._database.transaction(Step.RECORD_MEMBERSHIP) as transaction:
             await transaction.run("record_membership", asdict(membership) | {"agent": agent})
 
 
@@ -75,7 +123,8 @@ async def _snapshot(transaction: Transaction, agent: AgentName, interest: Intere
     sightings = await transaction.all("sightings_of", events)
     verdicts = await transaction.all("verdicts_of", events)
     questions = await transaction.all(
-        "questions_touched", {"rooms": rooms, "targets": json.dumps(interest.targets), "threads": threads}
+        "questions_touched",
+        {"rooms": rooms, "targets": json.dumps(interest.targets), "threads": threads, "most": _MOST_OPEN},
     )
     participations = await transaction.all("participations_in", {"agent": agent, "threads": threads})
     memberships = await transaction.all("memberships_of", {"agent": agent, "rooms": rooms})
@@ -101,23 +150,30 @@ def _membership(row: Row) -> Membership:
 
 
 async def _write(transaction: Transaction, agent: AgentName, decisions: Decisions, now: int) -> None:
-    await transaction.many("record_sighting", [asdict(each) | {"agent": agent} for each in decisions.sightings])
+    await transaction.many(
+        "record_sighting", [asdict(each) | {"agent": agent, "now": now} for each in decisions.sightings]
+    )
     acknowledged = [asdict(each) | {"now": now} for each in decisions.acknowledged]
     await transaction.many("acknowledge_delivery", acknowledged)
     await transaction.many("acknowledge_question", acknowledged)
+    await transaction.many("record_echo", acknowledged)
     await transaction.many("open_question", [asdict(each) for each in decisions.opened])
     await transaction.many("record_utterance", [asdict(each) for each in decisions.utterances])
     await transaction.many("record_verdict", [asdict(each) | {"now": now} for each in decisions.verdicts])
-    await transaction.many("record_said", [asdict(each) for each in decisions.said])
+    await transaction.many("record_said", [asdict(each) | {"now": now} for each in decisions.said])
     await transaction.many("record_turn", [asdict(each) | {"now": now} for each in decisions.turns])
     await record_deliveries(transaction, decisions.deliveries, now)
     for selected in decisions.selections:
         await _write_selection(transaction, selected, now)
     await transaction.many("record_membership", [asdict(each) | {"agent": agent} for each in decisions.memberships])
+    for closed in decisions.closed:
+        await close_redacted(transaction, closed, now)
+    for room in decisions.rooms_closed:
+        await close_room(transaction, agent, room, now)
 
 
 async def _write_selection(transaction: Transaction, selected: Selected, now: int) -> None:
     await transaction.run("record_selection", asdict(selected))
-    closing = {"question_id": selected.question_id, "state": State.ANSWERED, "seq": selected.seq}
-    await transaction.run("close_question", closing)
+    closing = {"question_id": selected.question_id, "state": State.ANSWERED, "seq": selected.seq, "now": now}
+    await transaction.run("close_question", closing | {"reason": None})
     await withdraw_buttons(transaction, selected.question_id, selected.turn_id, now)

@@ -13,13 +13,33 @@ from typing import Any, Self
 
 import aiosqlite
 
+from mindbridge.steps import Step, reached
+
 FILE_NAME = "journal.sqlite3"
+RESTORED = "restored"
+"""The fact that marks a backup. What it holds as unsent may have been sent since, so it is looked for first."""
+
 Row = sqlite3.Row
 Parameters = Mapping[str, Any]
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 class JournalError(Exception):
     """The journal can't be used; the message says why and what to do."""
+
+
+class JournalDamaged(JournalError):
+    """The journal's file is no whole SQLite database any more; nothing helps but another file."""
+
+
+def _translated(path: Path, error: sqlite3.Error) -> JournalError:
+    # Only an error that SQLite itself reports has a code; its lowest byte is the kind.
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
+        return JournalDamaged(
+            f"{path}: is damaged: {error}; stop the bridge and put the last backup in its place, or save what can be "
+            "read with `sqlite3 FILE .recover`"
+        )
+    return JournalError(f"{path}: {error}; nothing of it was written; is the disk full, or the file read-only?")
 
 
 def _named_queries() -> dict[str, str]:
@@ -101,7 +121,7 @@ class Database:
             await database._prepare()
         except sqlite3.Error as error:
             await connection.close()
-            raise JournalError(f"{path}: can't be used as a journal: {error}") from error
+            raise _translated(path, error) from error
         except BaseException:
             await connection.close()
             raise
@@ -118,29 +138,55 @@ class Database:
                 f"{self.path}: was written by a newer mindbridge (version {version}, this one knows {known[-1][0]}); "
                 "install the newer version again"
             )
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
             await self._connection.execute(f"PRAGMA {pragma}")
         for number, script in known:
             if number > version:
                 await self._connection.executescript(
                     f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;"
                 )
+        async with self.transaction(Step.PREPARE) as transaction:
+            if await transaction.run("forget_fact", {"name": RESTORED}):
+                await transaction.run("attempt_unsettled_deliveries")
+        # Not before: a migration may make a table anew that others refer to.
+        await self._connection.execute("PRAGMA foreign_keys = ON")
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Transaction]:
+    async def transaction(self, step: Step) -> AsyncIterator[Transaction]:
         """A transaction that commits at the end of the block and is rolled back by an exception.
+
+        Args:
+            step: the name of this commit.
 
         Raises:
             JournalError: SQLite could not do it: the disk is full, say, or another process holds the journal.
         """
+        async with self._begun("BEGIN IMMEDIATE") as transaction:
+            yield transaction
+            reached(step, "before")
+            await self._connection.execute("COMMIT")
+            reached(step, "after")
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[Transaction]:
+        """A transaction that only reads.
+
+        Raises:
+            JournalError: SQLite could not do it.
+        """
+        async with self._begun("BEGIN") as transaction:
+            yield transaction
+            await self._connection.execute("COMMIT")
+
+    @asynccontextmanager
+    async def _begun(self, begin: str) -> AsyncIterator[Transaction]:
         async with self._one_at_a_time:
             try:
-                await self._connection.execute("BEGIN IMMEDIATE")
+                await self._connection.execute(begin)
                 yield Transaction(self._connection, self._cursor)
-                await self._connection.execute("COMMIT")
             except sqlite3.Error as error:
                 await self._connection.rollback()
-                raise JournalError(f"{self.path}: {error}; nothing of the transaction was written") from error
+                raise _translated(self.path, error) from error
             except BaseException:
                 await self._connection.rollback()
                 raise
@@ -148,7 +194,10 @@ class Database:
     async def changes_by_others(self) -> int:
         """A number that changes when another process has written to the journal."""
         async with self._one_at_a_time:
-            rows = list(await self._connection.execute_fetchall("PRAGMA data_version"))
+            try:
+                rows = list(await self._connection.execute_fetchall("PRAGMA data_version"))
+            except sqlite3.Error as error:
+                raise _translated(self.path, error) from error
         return int(rows[0][0])
 
     async def close(self) -> None:

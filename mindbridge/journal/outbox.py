@@ -1,14 +1,17 @@
 """Deliveries: recorded before they are sent, sent in order, settled once."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, fields
+from typing import Literal
 
 from mindbridge import ids
 from mindbridge.ids import AgentName, DeliveryId, EventId, QuestionId, TurnId
-from mindbridge.journal.database import Database, Transaction
-from mindbridge.journal.records import RANKS, Acknowledged, Delivery, NewDelivery
+from mindbridge.journal.database import Database, Row, Transaction
+from mindbridge.journal.records import RANKS, Acknowledged, Delivery, NewDelivery, Unanswered
 from mindbridge.questions.lifecycle import Happening, State, after
 from mindbridge.questions.model import ProblemCode
+from mindbridge.steps import Step
 
 
 async def record_deliveries(transaction: Transaction, deliveries: Sequence[NewDelivery], now: int) -> None:
@@ -37,6 +40,19 @@ async def withdraw_buttons(transaction: Transaction, question: QuestionId, after
     await record_deliveries(transaction, redactions, now)
 
 
+def unanswered(row: Row) -> Unanswered:
+    """The question of a row."""
+    return Unanswered(**{each.name: row[each.name] for each in fields(Unanswered)})
+
+
+async def settle_echoed(transaction: Transaction, deliveries: Sequence[NewDelivery], now: int) -> None:
+    """Takes those as sent that the room holds already: after a backup was put back, their turn ran once more."""
+    ids_of_deliveries = json.dumps([delivery.delivery_id for delivery in deliveries])
+    for echo in await transaction.all("echoes_of", {"deliveries": ids_of_deliveries}):
+        await _acknowledge(transaction, echo["transaction_id"], echo["event_id"], now)
+        await transaction.run("open_question_found", {"delivery_id": echo["transaction_id"], "asked_ts": None})
+
+
 async def _acknowledge(transaction: Transaction, delivery: DeliveryId, event_id: EventId | None, now: int) -> None:
     parameters = {"delivery_id": delivery, "event_id": event_id, "now": now}
     await transaction.run("acknowledge_delivery", parameters)
@@ -49,17 +65,27 @@ class Outbox:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def claim_next(self, agent: AgentName, now: int, acknowledged: Acknowledged | None = None) -> Delivery | None:
+    async def claim_next(
+        self, agent: AgentName, now: int, acknowledged: Acknowledged | None = None, *, messages_only: bool = False
+    ) -> Delivery | None:
         """The agent's next delivery that may be sent, noted as attempted; None when nothing is due.
 
         The one before it is acknowledged in the same transaction: between two sends there is one commit. A delivery
-        whose target was refused or dropped has nothing to relate to and is dropped on the way.
+        whose target was refused or dropped has nothing to relate to and is dropped on the way. What goes to a room
+        whose join is not through waits for it.
+
+        Args:
+            agent: whose account sends.
+            now: the time in milliseconds.
+            acknowledged: the delivery before it, where the server has taken it.
+            messages_only: leave buttons, edits and redactions for later.
         """
-        async with self._database.transaction() as transaction:
+        due = {"agent": agent, "most_rank": RANKS["message"] if messages_only else max(RANKS.values())}
+        async with self._database.transaction(Step.CLAIM) as transaction:
             if acknowledged is not None:
                 await _acknowledge(transaction, acknowledged.delivery_id, acknowledged.event_id, now)
             while True:
-                row = await transaction.one("next_delivery", {"agent": agent})
+                row = await transaction.one("next_delivery", due)
                 if row is None:
                     return None
                 if row["target_id"] is None or row["target_event"] is not None:
@@ -72,6 +98,8 @@ class Outbox:
                         content=row["content"],
                         question_id=row["question_id"],
                         target_event=row["target_event"],
+                        tried_before=row["state"] == "attempted",
+                        attempted_since=row["attempted_since"],
                     )
                 reason = f"what it relates to was {row['target_state']} without an event"
                 dropped = {"delivery_id": row["delivery_id"], "state": "dropped", "error": reason, "now": now}
@@ -79,36 +107,98 @@ class Outbox:
 
     async def acknowledge(self, delivery: DeliveryId, event_id: EventId | None, now: int) -> None:
         """The server has the delivery, as `event_id`; None where it only said that it has it already."""
-        async with self._database.transaction() as transaction:
+        async with self._database.transaction(Step.ACKNOWLEDGE) as transaction:
             await _acknowledge(transaction, delivery, event_id, now)
 
-    async def refuse(self, delivery: DeliveryId, error: str, now: int) -> None:
+    async def found(self, delivery: DeliveryId, event_id: EventId, server_ts: int, now: int) -> None:
+        """A delivery that was tried before is in the room, as `event_id`.
+
+        A question in it counts as seen, and is to be compared with the server: what people did meanwhile may have come
+        before the journal knew the question's event.
+        """
+        async with self._database.transaction(Step.FIND) as transaction:
+            await _acknowledge(transaction, delivery, event_id, now)
+            await transaction.run("open_question_found", {"delivery_id": delivery, "asked_ts": server_ts})
+
+    async def acknowledged_events(self, events: Sequence[EventId]) -> frozenset[EventId]:
+        """Those of the events that some delivery is known to be."""
+        async with self._database.reading() as transaction:
+            rows = await transaction.all("acknowledged_events", {"events": json.dumps(events)})
+        return frozenset(EventId(row["event_id"]) for row in rows)
+
+    async def give_up(self, delivery: DeliveryId, error: str, now: int) -> None:
+        """It can't be told whether the server took the delivery; it is not sent again, and an agent is told."""
+        await self._settle(delivery, "uncertain", error, now, lambda _: None)
+
+    async def refuse(
+        self, delivery: DeliveryId, error: str, now: int, without_buttons: Callable[[Unanswered], NewDelivery]
+    ) -> None:
         """The server refused the delivery for good; a question in it has failed, and its agent will be told.
 
-        A delivery that is settled already, by its echo in a sync response, stays as it is.
+        Where it is a button, the question's other buttons are dropped, and the message says that numbers count. A
+        delivery that is settled already, by its echo in a sync response, stays as it is.
         """
-        async with self._database.transaction() as transaction:
-            parameters = {"delivery_id": delivery, "state": "refused", "error": error, "now": now}
+        await self._settle(delivery, "refused", error, now, without_buttons)
+
+    async def _settle(
+        self,
+        delivery: DeliveryId,
+        state: Literal["refused", "uncertain"],
+        error: str,
+        now: int,
+        without_buttons: Callable[[Unanswered], NewDelivery | None],
+    ) -> None:
+        async with self._database.transaction(Step.REFUSE) as transaction:
+            parameters = {"delivery_id": delivery, "state": state, "error": error, "now": now}
             if not await transaction.run("settle_delivery", parameters):
                 return
             question = await transaction.one("question_of_delivery", {"delivery_id": delivery})
-            state = None if question is None else after(State(question["state"]), Happening.REFUSED)
-            if question is None or state is not State.FAILED:
-                return
-            await transaction.run(
-                "close_question", {"question_id": question["question_id"], "state": state, "seq": None}
-            )
-            problem = {"code": ProblemCode.QUESTION_NOT_POSTED, "message": f"The question was not posted: {error}"}
-            place = {key: question[key] for key in ("agent", "room_id", "thread_id", "turn_id")}
-            await transaction.run("record_problem", problem | place)
+            if question is not None:
+                await _fail(transaction, question, error, now, failed=state == "refused")
+            asked = await transaction.one("question_of_button", {"delivery_id": delivery})
+            edit = None if asked is None or asked["state"] != State.OPEN else without_buttons(unanswered(asked))
+            if asked is not None and edit is not None:
+                await transaction.run("drop_unsent_buttons", {"question_id": asked["question_id"], "now": now})
+                await record_deliveries(transaction, [edit], now)
 
-    async def hold(self, agent: AgentName, until: int) -> None:
-        """The server asked the agent's account to wait until this time."""
-        async with self._database.transaction() as transaction:
-            await transaction.run("hold_account", {"agent": agent, "wait_until": until})
+    async def hold(self, agent: AgentName, delivery: DeliveryId, until: int, budget: str, now: int) -> None:
+        """The server asked the agent's account to wait until this time, and took the delivery not.
 
-    async def held_until(self, agent: AgentName) -> int:
-        """The time until which the agent's account must not send; 0 when it may."""
-        async with self._database.transaction() as transaction:
+        Redactions that wait are dropped: what is left of the account's budget is for what people need.
+
+        Args:
+            agent: whose account it is.
+            delivery: what was to be sent.
+            until: the time in milliseconds.
+            budget: what was learned of the server's limits, as JSON.
+            now: the time in milliseconds.
+        """
+        async with self._database.transaction(Step.HOLD) as transaction:
+            await transaction.run("release_delivery", {"delivery_id": delivery})
+            await transaction.run("hold_account", {"agent": agent, "wait_until": until, "budget": budget, "now": now})
+            await transaction.run("drop_redactions", {"agent": agent, "now": now})
+
+    async def learn(self, agent: AgentName, budget: str) -> None:
+        """Keeps what was learned of the server's limits for the agent's account, as JSON."""
+        async with self._database.transaction(Step.LEARN) as transaction:
+            await transaction.run("learn_budget", {"agent": agent, "budget": budget})
+
+    async def limits(self, agent: AgentName) -> tuple[int, str | None]:
+        """The time until which the agent's account must not send (0 when it may), and what was learned as JSON."""
+        async with self._database.reading() as transaction:
             row = await transaction.one("account_of", {"agent": agent})
-        return 0 if row is None else int(row["wait_until"])
+        return (0, None) if row is None else (int(row["wait_until"]), row["budget"])
+
+
+async def _fail(transaction: Transaction, question: Row, error: str, now: int, *, failed: bool) -> None:
+    """Tells the agent that its question is not in the room, or that this can't be told."""
+    state = after(State(question["state"]), Happening.REFUSED)
+    if state is not State.FAILED:
+        return
+    if failed:
+        closing = {"question_id": question["question_id"], "state": state, "seq": None, "now": now}
+        await transaction.run("close_question", closing | {"reason": None})
+    said = "was not posted" if failed else "may not be in the room"
+    problem = {"code": ProblemCode.QUESTION_NOT_POSTED, "message": f"The question {said}: {error}"}
+    place = {key: question[key] for key in ("agent", "room_id", "thread_id", "turn_id")}
+    await transaction.run("record_problem", problem | place)

@@ -1,9 +1,32 @@
 -- name: account_of
-SELECT user_id, next_batch, wait_until FROM accounts WHERE agent = :agent
+SELECT user_id, next_batch, wait_until, budget FROM accounts WHERE agent = :agent
 
 -- name: forget_memberships_of_former_account
 DELETE FROM memberships WHERE agent = :agent
   AND EXISTS (SELECT 1 FROM accounts WHERE agent = :agent AND user_id <> :user_id)
+
+-- name: agents_of_open_questions
+SELECT DISTINCT agent FROM questions WHERE state IN ('posting', 'open')
+
+-- name: open_questions_of_agent
+SELECT question_id, delivery_id, agent, room_id, part, state FROM questions
+WHERE agent = :agent AND state IN ('posting', 'open') ORDER BY seq
+
+-- name: drop_deliveries_of_agent
+UPDATE deliveries SET state = 'dropped', error = :error, settled_at = :now
+WHERE agent = :agent AND state IN ('pending', 'attempted')
+
+-- name: drop_deliveries_of_room
+UPDATE deliveries SET state = 'dropped', error = :error, settled_at = :now
+WHERE agent = :agent AND room_id = :room_id AND state IN ('pending', 'attempted')
+
+-- name: close_questions_of_room
+UPDATE questions SET state = 'closed', close_reason = :reason, closed_seq = :seq, closed_at = :now, compare = 0
+WHERE agent = :agent AND room_id = :room_id AND state IN ('posting', 'open')
+
+-- name: drop_unsent_buttons_of_room
+UPDATE deliveries SET state = 'dropped', error = 'the question was closed first', settled_at = :now
+WHERE agent = :agent AND room_id = :room_id AND kind = 'button' AND state = 'pending'
 
 -- name: record_account
 INSERT INTO accounts (agent, user_id) VALUES (:agent, :user_id)
@@ -14,7 +37,10 @@ ON CONFLICT (agent) DO UPDATE SET user_id = excluded.user_id,
 UPDATE accounts SET next_batch = :next_batch WHERE agent = :agent
 
 -- name: hold_account
-UPDATE accounts SET wait_until = :wait_until WHERE agent = :agent
+UPDATE accounts SET wait_until = :wait_until, limited_at = :now, budget = :budget WHERE agent = :agent
+
+-- name: learn_budget
+UPDATE accounts SET budget = :budget WHERE agent = :agent
 
 -- name: last_seq
 SELECT COALESCE(MAX(seq), 0) AS seq FROM sightings
@@ -43,8 +69,13 @@ WHERE agent = :agent AND (room_id, thread_id) IN
 
 -- name: questions_touched
 WITH touched (question_id) AS (
-  SELECT question_id FROM questions
+  SELECT question_id FROM (SELECT question_id FROM questions
     WHERE state IN ('posting', 'open') AND room_id IN (SELECT value FROM json_each(:rooms))
+    ORDER BY seq DESC LIMIT :most)
+  UNION
+  SELECT q.question_id FROM json_each(:threads) JOIN questions AS q
+    ON q.room_id = json_extract(value, '$[0]') AND q.thread_id IS json_extract(value, '$[1]')
+    AND q.state IN ('posting', 'open')
   UNION
   SELECT question_id FROM questions WHERE event_id IN (SELECT value FROM json_each(:targets))
   UNION
@@ -74,8 +105,16 @@ SELECT delivery_id, event_id, turn_id FROM deliveries WHERE kind = 'message' AND
   delivery_id IN (SELECT value FROM json_each(:transactions)) OR event_id IN (SELECT value FROM json_each(:events)))
 
 -- name: record_sighting
-INSERT INTO sightings (seq, agent, event_id, server_ts, judged)
-VALUES (:seq, :agent, :event_id, :server_ts, :judged)
+INSERT INTO sightings (seq, agent, event_id, server_ts, judged, seen_at)
+VALUES (:seq, :agent, :event_id, :server_ts, :judged, :now)
+
+-- name: record_echo
+INSERT INTO echoes (transaction_id, event_id, seen_at)
+SELECT :delivery_id, :event_id, :now WHERE NOT EXISTS (SELECT 1 FROM deliveries WHERE delivery_id = :delivery_id)
+ON CONFLICT DO NOTHING
+
+-- name: echoes_of
+SELECT transaction_id, event_id FROM echoes WHERE transaction_id IN (SELECT value FROM json_each(:deliveries))
 
 -- name: acknowledge_delivery
 UPDATE deliveries SET state = 'sent', event_id = :event_id, error = NULL, settled_at = :now
@@ -88,6 +127,30 @@ UPDATE questions SET event_id = :event_id WHERE delivery_id = :delivery_id AND e
 UPDATE questions SET event_id = :event_id, asked_ts = :asked_ts, opened_seq = :seq,
   state = CASE WHEN state = 'posting' THEN 'open' ELSE state END
 WHERE question_id = :question_id AND opened_seq IS NULL
+
+-- name: open_question_found
+UPDATE questions SET opened_seq = COALESCE(opened_seq, (SELECT COALESCE(MAX(seq), 0) FROM sightings)),
+  asked_ts = COALESCE(asked_ts, :asked_ts, recorded_at), compare = state IN ('posting', 'open'),
+  state = CASE WHEN state = 'posting' THEN 'open' ELSE state END
+WHERE delivery_id = :delivery_id
+
+-- name: compare_questions_of_room
+UPDATE questions SET compare = 1
+WHERE agent = :agent AND room_id = :room_id AND state = 'open' AND event_id IS NOT NULL
+
+-- name: questions_to_compare
+SELECT question_id, room_id, event_id FROM questions WHERE agent = :agent AND compare = 1 AND event_id IS NOT NULL
+ORDER BY seq
+
+-- name: forget_sightings_of_unknown
+DELETE FROM sightings WHERE event_id IN (SELECT v.event_id FROM json_each(:events)
+  JOIN verdicts AS v ON v.event_id = value AND v.verdict = 'unknown_question')
+
+-- name: forget_unknown
+DELETE FROM verdicts WHERE verdict = 'unknown_question' AND event_id IN (SELECT value FROM json_each(:events))
+
+-- name: compared
+UPDATE questions SET compare = 0 WHERE question_id = :question_id
 
 -- name: record_utterance
 INSERT INTO utterances (agent, room_id, thread_id, event_id, turn_id, seq)
@@ -104,24 +167,27 @@ INSERT INTO selections (question_id, source_event_id, turn_id, answered_by, answ
 VALUES (:question_id, :source_event_id, :turn_id, :answered_by, :answered_by_name, :number, :key, :answered_ts)
 
 -- name: close_question
-UPDATE questions SET state = :state, closed_seq = :seq WHERE question_id = :question_id
+UPDATE questions SET state = :state, close_reason = :reason, closed_seq = :seq, closed_at = :now, compare = 0
+WHERE question_id = :question_id AND state IN ('posting', 'open')
 
 -- name: drop_unsent_buttons
 UPDATE deliveries SET state = 'dropped', error = 'the question was closed first', settled_at = :now
 WHERE question_id = :question_id AND kind = 'button' AND state = 'pending'
 
 -- name: buttons_out
-SELECT delivery_id, agent, room_id FROM deliveries WHERE question_id = :question_id AND kind = 'button' AND state IN ('attempted', 'sent')
-ORDER BY seq
+SELECT d.delivery_id, d.agent, d.room_id FROM deliveries AS d JOIN questions AS q USING (question_id)
+WHERE d.question_id = :question_id AND d.kind = 'button' AND d.state IN ('attempted', 'sent')
+  AND NOT EXISTS (SELECT 1 FROM accounts AS a WHERE a.agent = d.agent AND a.limited_at >= q.recorded_at)
+ORDER BY d.seq
 
 -- name: record_said
-INSERT INTO messages (room_id, thread_id, event_id, sender, text)
-VALUES (:room_id, :thread_id, :event_id, :sender, :text)
+INSERT INTO messages (room_id, thread_id, event_id, sender, text, said_at)
+VALUES (:room_id, :thread_id, :event_id, :sender, :text, :now)
 ON CONFLICT DO NOTHING
 
 -- name: record_reply_part
-INSERT INTO messages (room_id, thread_id, delivery_id, sender, text)
-VALUES (:room_id, :thread_id, :delivery_id, :sender, :text)
+INSERT INTO messages (room_id, thread_id, delivery_id, sender, text, said_at)
+VALUES (:room_id, :thread_id, :delivery_id, :sender, :text, :now)
 ON CONFLICT DO NOTHING
 
 -- name: record_turn
@@ -145,7 +211,7 @@ VALUES
   (:question_id, :agent, :room_id, :thread_id, :turn_id, :delivery_id, :requester, :text, :part, 'posting', :now)
 
 -- name: questions_asked_anew
-SELECT question_id, delivery_id, part, state FROM questions
+SELECT question_id, delivery_id, agent, room_id, part, state FROM questions
 WHERE agent = :agent AND room_id = :room_id AND thread_id IS :thread_id AND text = :text AND state IN ('posting', 'open')
 
 -- name: record_problem
@@ -205,16 +271,36 @@ WHERE agent = :agent AND room_id = :room_id AND thread_id IS :thread_id AND stat
   AND event_id IS NOT NULL ORDER BY seq DESC LIMIT :limit
 
 -- name: next_delivery
-SELECT d.delivery_id, d.agent, d.room_id, d.kind, d.content, d.question_id, d.target_id, target.event_id AS target_event,
-  target.state AS target_state
+SELECT d.delivery_id, d.agent, d.room_id, d.kind, d.content, d.question_id, d.target_id, d.state, d.attempted_since,
+  target.event_id AS target_event, target.state AS target_state
 FROM deliveries AS d LEFT JOIN deliveries AS target ON target.delivery_id = d.target_id
-WHERE d.agent = :agent AND d.state IN ('pending', 'attempted')
+WHERE d.agent = :agent AND d.state IN ('pending', 'attempted') AND d.rank <= :most_rank
   AND (d.target_id IS NULL OR target.state NOT IN ('pending', 'attempted'))
   AND (d.after_turn IS NULL OR NOT EXISTS (SELECT 1 FROM turns WHERE turn_id = d.after_turn AND state = 'queued'))
+  AND NOT EXISTS (SELECT 1 FROM memberships AS m
+    WHERE m.agent = d.agent AND m.room_id = d.room_id AND m.state = 'accepted')
 ORDER BY d.rank, d.seq LIMIT 1
 
 -- name: attempt_delivery
-UPDATE deliveries SET state = 'attempted' WHERE delivery_id = :delivery_id
+UPDATE deliveries SET state = 'attempted', attempted_since =
+  COALESCE(attempted_since, (SELECT next_batch FROM accounts AS a WHERE a.agent = deliveries.agent))
+WHERE delivery_id = :delivery_id
+
+-- name: attempt_unsettled_deliveries
+UPDATE deliveries SET state = 'attempted', attempted_since =
+  COALESCE(attempted_since, (SELECT next_batch FROM accounts AS a WHERE a.agent = deliveries.agent))
+WHERE state = 'pending'
+
+-- name: release_delivery
+UPDATE deliveries SET state = 'pending', attempted_since = NULL
+WHERE delivery_id = :delivery_id AND state = 'attempted'
+
+-- name: drop_redactions
+UPDATE deliveries SET state = 'dropped', error = 'the account was limited, and the buttons do no harm', settled_at = :now
+WHERE agent = :agent AND kind = 'redaction' AND state = 'pending'
+
+-- name: acknowledged_events
+SELECT event_id FROM deliveries WHERE event_id IN (SELECT value FROM json_each(:events))
 
 -- name: settle_delivery
 UPDATE deliveries SET state = :state, error = :error, settled_at = :now
@@ -222,6 +308,16 @@ WHERE delivery_id = :delivery_id AND state IN ('pending', 'attempted')
 
 -- name: question_of_delivery
 SELECT question_id, agent, room_id, thread_id, turn_id, state FROM questions WHERE delivery_id = :delivery_id
+
+-- name: question_of_button
+SELECT q.question_id, q.delivery_id, q.agent, q.room_id, q.part, q.state FROM deliveries AS d JOIN questions AS q USING (question_id)
+WHERE d.delivery_id = :delivery_id AND d.kind = 'button'
+
+-- name: fact
+SELECT value FROM facts WHERE name = :name
+
+-- name: forget_fact
+DELETE FROM facts WHERE name = :name
 
 -- name: report_agents
 SELECT a.agent, a.user_id,
@@ -239,8 +335,11 @@ SELECT turn_id, agent, room_id, source_event_id AS event_id, failures, error FRO
 -- name: report_refused
 SELECT delivery_id, agent, room_id, kind, error FROM deliveries WHERE state = 'refused' ORDER BY seq DESC LIMIT 20
 
+-- name: report_uncertain
+SELECT delivery_id, agent, room_id, kind, error FROM deliveries WHERE state = 'uncertain' ORDER BY seq DESC LIMIT 20
+
 -- name: report_questions
-SELECT q.question_id, q.agent, q.room_id, q.thread_id, q.event_id, q.state, q.text AS question_text, q.requester, q.turn_id,
+SELECT q.question_id, q.agent, q.room_id, q.thread_id, q.event_id, q.state, q.close_reason, q.text AS question_text, q.requester, q.turn_id,
   q.asked_ts, q.part, s.number, s.key, s.answered_by, s.answered_ts, s.source_event_id, s.turn_id AS selection_turn_id
 FROM questions AS q LEFT JOIN selections AS s USING (question_id)
 WHERE :question_id IS NULL OR q.question_id = :question_id

@@ -12,6 +12,7 @@ from mindbridge.questions.model import Problem
 TurnKind = Literal["message", "selection"]
 DeliveryKind = Literal["message", "notice", "button", "edit", "redaction"]
 MembershipState = Literal["accepted", "refused", "joined", "left"]
+CloseReason = Literal["question_redacted", "room_left", "room_upgraded", "agent_removed"]
 
 RANKS: dict[DeliveryKind, int] = {"message": 0, "notice": 0, "button": 1, "edit": 2, "redaction": 3}
 """The order in which an account sends what is due: lower first, then as recorded."""
@@ -38,7 +39,11 @@ class NewDelivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """A recorded delivery that is due. `target_event` is the event that it relates to."""
+    """A recorded delivery that is due. `target_event` is the event that it relates to.
+
+    `tried_before`: with no word from the server. If the server took it, its event came after the sync position
+    `attempted_since`.
+    """
 
     delivery_id: DeliveryId
     agent: AgentName
@@ -47,6 +52,8 @@ class Delivery:
     content: str
     question_id: QuestionId | None
     target_event: EventId | None
+    tried_before: bool
+    attempted_since: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +120,17 @@ class AskedQuestion:
     taken_ts: int | None
     last_said_in_thread: int
     last_said_in_room: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unanswered:
+    """A question that waits for an answer, with what an edit of it needs. `part` is its rendered message as JSON."""
+
+    question_id: QuestionId
+    delivery_id: DeliveryId
+    agent: AgentName
+    room_id: RoomId
+    part: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,6 +249,23 @@ class Said:
     text: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed:
+    """A question that was redacted."""
+
+    question_id: QuestionId
+    seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoomClosed:
+    """The account's questions in a room can't be answered any more; `notice` says so if there were any."""
+
+    room_id: RoomId
+    reason: CloseReason
+    notice: NewDelivery | None
+
+
 @dataclass(slots=True, kw_only=True)
 class Decisions:
     """All that one sync response changes; written in one transaction with its `next_batch`."""
@@ -245,6 +280,8 @@ class Decisions:
     turns: list[NewTurn] = field(default_factory=list)
     deliveries: list[NewDelivery] = field(default_factory=list)
     memberships: list[Membership] = field(default_factory=list)
+    closed: list[Closed] = field(default_factory=list)
+    rooms_closed: list[RoomClosed] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,7 +45,7 @@ class Reports:
         return self._rows(QUERIES[name], **parameters)
 
     def status(self) -> Report:
-        """Numbers by agent, the parked turns and the refused deliveries."""
+        """Numbers by agent, the parked turns, and the deliveries that were refused or of which nothing is certain."""
         agents = [
             {
                 "agent": row["agent"],
@@ -59,6 +59,7 @@ class Reports:
             "agents": agents,
             "parked": self._query("report_parked"),
             "refused": self._query("report_refused"),
+            "uncertain": self._query("report_uncertain"),
         }
 
     def questions(self, question_id: str | None = None) -> list[Report]:
@@ -121,6 +122,7 @@ def _question(row: Report) -> Report:
         "thread_id",
         "event_id",
         "state",
+        "close_reason",
         "question_text",
         "requester",
         "turn_id",

@@ -66,6 +66,11 @@ def notice(text: Text, thread_id: EventId | None, about: EventId, mentions: tupl
     return _dump(_text("m.notice", text, mentions) | relation)
 
 
+def words(text: Text) -> str:
+    """The bridge's own words to a whole room."""
+    return _dump(_text("m.notice", text))
+
+
 def button(key: str) -> str:
     """A button under a question; its target is put in later."""
     return _dump({"m.relates_to": {"rel_type": "m.annotation", "key": key}, BUTTON_KEY: True})

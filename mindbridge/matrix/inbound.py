@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from mindbridge.events import Edit, Invite, Message, OwnMembership, Reaction, Redaction, RoomEvent
+from mindbridge.events import Edit, Invite, Message, OwnMembership, Reaction, Redaction, RoomEvent, Tombstone
 from mindbridge.ids import EventId, RoomId, UserId
 from mindbridge.matrix.content import QUESTION_KEY
 from mindbridge.questions.answers import strip_reply_fallback
@@ -57,6 +57,9 @@ def read_event(source: object, own_user: UserId, name_of: Callable[[UserId], str
             before = _mapping(_mapping(event.get("unsigned")).get("prev_content")).get("membership")
             membership = _string(content.get("membership")) or "leave"
             return base if membership == before else OwnMembership(**_fields(base), membership=membership)
+        case "m.room.tombstone" if event.get("state_key") == "":
+            replacement = _string(content.get("replacement_room"))
+            return Tombstone(**_fields(base), replacement=RoomId(replacement)) if replacement else base
     return base
 
 

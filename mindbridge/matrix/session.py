@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ from mindbridge.ids import AgentName, DeliveryId, EventId, RoomId, UserId
 from mindbridge.matrix.devices import Device, DeviceFolder
 from mindbridge.matrix.errors import Limited, MatrixError, Refused, TokenRejected, Unreachable
 from mindbridge.matrix.inbound import read_event, read_invite
+from mindbridge.matrix.past import Past
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +53,7 @@ class Session:
         )
         self._client = AsyncClient(homeserver, account.user_id, config=config)
         self._has_state = False
+        self.past = Past(self._client, self.user_id, self._ask, self._read)
 
     async def open(self) -> None:
         """Logs in: with the device kept in the data home, else by token, else by password as a new device."""
@@ -122,17 +125,20 @@ class Session:
         )
 
     def _joined_room(self, room_id: RoomId, room: Any) -> JoinedRoom:
-        known = self._client.rooms[room_id]
-        read = (
-            read_event(event.source, self.user_id, lambda user: known.user_name(user) or user)
-            for event in room.timeline.events
-        )
-        return JoinedRoom(
-            room_id=room_id,
-            members=frozenset(UserId(user) for user in known.users if user not in known.invited_users),
-            limited=bool(room.timeline.limited),
-            events=tuple(event for event in read if isinstance(event, RoomEvent)),
-        )
+        read = (self._read(room_id, event.source) for event in room.timeline.events)
+        events = tuple(event for event in read if event is not None)
+        before = room.timeline.prev_batch
+        return replace(self.joined_room(room_id, events), limited=bool(room.timeline.limited), before=before)
+
+    def _read(self, room_id: RoomId, source: object) -> RoomEvent | None:
+        known = self._client.rooms.get(room_id)
+        return read_event(source, self.user_id, lambda user: (known.user_name(user) if known else None) or user)
+
+    def joined_room(self, room_id: RoomId, events: tuple[RoomEvent, ...]) -> JoinedRoom:
+        """A room as it is now, with these events as its timeline."""
+        known = self._client.rooms.get(room_id)
+        members = [] if known is None else [user for user in known.users if user not in known.invited_users]
+        return JoinedRoom(room_id, frozenset(UserId(user) for user in members), limited=False, events=events)
 
     async def send(self, room_id: RoomId, event_type: str, content: dict[str, Any], transaction: DeliveryId) -> EventId:
         """Sends an event; the same transaction id again gives the same event."""

@@ -32,10 +32,14 @@ class Verdict(StrEnum):
     WITHDRAWN = "withdrawn"
     UNKNOWN_QUESTION = "unknown_question"
     NOT_AN_OPTION = "not_an_option"
+    QUESTION_CLOSED = "question_closed"
 
 
 TOLD = frozenset({Verdict.ALREADY_ANSWERED, Verdict.NOT_ANSWERER, Verdict.SUPERSEDED})
 """The verdicts that the person who tried is told about."""
+
+
+_CLOSED = {State.SUPERSEDED: Verdict.SUPERSEDED, State.CLOSED: Verdict.QUESTION_CLOSED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,7 @@ def judge(state: State, taken_number: int | None, attempt: Try) -> Verdict:
         return Verdict.SELECTED
     if state is State.ANSWERED:
         return Verdict.SAME_OPTION if attempt.number == taken_number else Verdict.ALREADY_ANSWERED
-    return Verdict.SUPERSEDED if state is State.SUPERSEDED else Verdict.UNKNOWN_QUESTION
+    return _CLOSED.get(state, Verdict.UNKNOWN_QUESTION)
 
 
 def may_answer(answerers: Literal["anyone", "requester"] | Sequence[str], requester: str, sender: str) -> bool:

@@ -4,30 +4,34 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """Where a question is in its life; the last three are final."""
+    """Where a question is in its life; the last four are final."""
 
     POSTING = "posting"
     OPEN = "open"
     ANSWERED = "answered"
     SUPERSEDED = "superseded"
     FAILED = "failed"
+    CLOSED = "closed"
 
 
 class Happening(StrEnum):
-    """What can happen to a question."""
+    """What can happen to a question. `closed`: it was redacted, or its room or agent is no longer there."""
 
     SEEN = "seen"
     ANSWERED = "answered"
     ASKED_ANEW = "asked_anew"
     REFUSED = "refused"
+    CLOSED = "closed"
 
 
 _NEXT: dict[tuple[State, Happening], State] = {
     (State.POSTING, Happening.SEEN): State.OPEN,
     (State.POSTING, Happening.ASKED_ANEW): State.SUPERSEDED,
     (State.POSTING, Happening.REFUSED): State.FAILED,
+    (State.POSTING, Happening.CLOSED): State.CLOSED,
     (State.OPEN, Happening.ANSWERED): State.ANSWERED,
     (State.OPEN, Happening.ASKED_ANEW): State.SUPERSEDED,
+    (State.OPEN, Happening.CLOSED): State.CLOSED,
 }
 
 

@@ -13,11 +13,13 @@ from mindbridge.demo.homeserver import Homeserver
 from mindbridge.demo.synapse import Synapse, find_synapse_python
 from tests.live.bridge import Bridges
 from tests.live.person import Person
+from tests.live.proxy import Proxy
 
 ROOT = Path(__file__).parents[2]
 
 NewPerson = Callable[[str], Awaitable[Person]]
 NewBridge = Bridges
+NewProxy = Callable[[], Awaitable[Proxy]]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -63,3 +65,14 @@ async def new_bridge(homeserver: Homeserver, tmp_path: Path) -> AsyncIterator[Br
     bridges = Bridges(homeserver, tmp_path)
     yield bridges
     await bridges.end()
+
+
+@pytest.fixture
+async def new_proxy(homeserver: Homeserver) -> AsyncIterator[NewProxy]:
+    """Makes proxies before the Synapse: `proxy = await new_proxy()`, then `await new_bridge(homeserver=proxy.url)`."""
+    async with AsyncExitStack() as proxies:
+
+        async def make() -> Proxy:
+            return await proxies.enter_async_context(Proxy(homeserver.url))
+
+        yield make

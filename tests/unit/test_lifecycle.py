@@ -10,30 +10,42 @@ TABLE = {
         Happening.ANSWERED: State.POSTING,
         Happening.ASKED_ANEW: State.SUPERSEDED,
         Happening.REFUSED: State.FAILED,
+        Happening.CLOSED: State.CLOSED,
     },
     State.OPEN: {
         Happening.SEEN: State.OPEN,
         Happening.ANSWERED: State.ANSWERED,
         Happening.ASKED_ANEW: State.SUPERSEDED,
         Happening.REFUSED: State.OPEN,
+        Happening.CLOSED: State.CLOSED,
     },
     State.ANSWERED: {
         Happening.SEEN: State.ANSWERED,
         Happening.ANSWERED: State.ANSWERED,
         Happening.ASKED_ANEW: State.ANSWERED,
         Happening.REFUSED: State.ANSWERED,
+        Happening.CLOSED: State.ANSWERED,
     },
     State.SUPERSEDED: {
         Happening.SEEN: State.SUPERSEDED,
         Happening.ANSWERED: State.SUPERSEDED,
         Happening.ASKED_ANEW: State.SUPERSEDED,
         Happening.REFUSED: State.SUPERSEDED,
+        Happening.CLOSED: State.SUPERSEDED,
     },
     State.FAILED: {
         Happening.SEEN: State.FAILED,
         Happening.ANSWERED: State.FAILED,
         Happening.ASKED_ANEW: State.FAILED,
         Happening.REFUSED: State.FAILED,
+        Happening.CLOSED: State.FAILED,
+    },
+    State.CLOSED: {
+        Happening.SEEN: State.CLOSED,
+        Happening.ANSWERED: State.CLOSED,
+        Happening.ASKED_ANEW: State.CLOSED,
+        Happening.REFUSED: State.CLOSED,
+        Happening.CLOSED: State.CLOSED,
     },
 }
 CELLS = [(state, happening) for state in State for happening in Happening]

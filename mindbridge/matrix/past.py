@@ -1,0 +1,150 @@
+"""What a room holds already: its history, the reactions to a message, and the account's own events."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import nio
+from nio.api import Api, MessageDirection, RelationshipType
+from nio.client.async_client import AsyncClient
+from nio.responses import RoomEventRelationsResponse
+
+from mindbridge.events import RoomEvent
+from mindbridge.ids import DeliveryId, EventId, RoomId, UserId
+from mindbridge.matrix.errors import MatrixError, Refused
+
+PAGE_EVENTS = 100
+MOST_PAGES = 50
+
+Ask = Callable[[str, Awaitable[Any]], Awaitable[Any]]
+Read = Callable[[RoomId, Any], RoomEvent | None]
+
+
+class TooFarBack(MatrixError):
+    """What was looked for was not within `MOST_PAGES` pages, and there is more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of history, the newest event first; `before`: where the next one begins, None at the end."""
+
+    events: tuple[RoomEvent, ...]
+    before: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An event of the account's own that was looked for; `server_ts` is the server's time in milliseconds."""
+
+    event_id: EventId
+    server_ts: int
+
+
+class Past:
+    """The past of the rooms that an account is in.
+
+    All methods raise `MatrixError` and its kinds.
+    """
+
+    def __init__(self, client: AsyncClient, user_id: UserId, ask: Ask, read: Read) -> None:
+        self._client = client
+        self._user_id = user_id
+        self._ask = ask
+        self._read = read
+
+    async def page(self, room_id: RoomId, before: str | None, since: str | None) -> Page:
+        """The events right before a position, at most `PAGE_EVENTS`, and none from before `since`."""
+        answer = await self._page(room_id, before, since)
+        events = tuple(event for each in answer.chunk if (event := self._read(room_id, each.source)) is not None)
+        return Page(events, answer.end if answer.chunk else None)
+
+    async def reactions(self, room_id: RoomId, event_id: EventId) -> tuple[RoomEvent, ...]:
+        """All reactions to an event that were not withdrawn, in the server's order."""
+        sources = self._relations(room_id, event_id, RelationshipType.annotation)
+        return tuple([event async for source in sources if (event := self._read(room_id, source)) is not None])
+
+    async def sent(
+        self, room_id: RoomId, content: dict[str, Any], transaction: DeliveryId, since: str | None
+    ) -> list[Found]:
+        """The account's events since a position that were sent with this transaction id or else have this content.
+
+        One with the transaction id is the only one given; the server tells it only to the device that sent it.
+
+        Raises:
+            TooFarBack: there is more than could be read.
+        """
+        same: list[Found] = []
+        before: str | None = None
+        for _ in range(MOST_PAGES):
+            answer = await self._page(room_id, before, since)
+            for event in answer.chunk:
+                source = event.source
+                if source.get("sender") != self._user_id:
+                    continue
+                found = Found(EventId(source["event_id"]), int(source.get("origin_server_ts", 0)))
+                if source.get("unsigned", {}).get("transaction_id") == transaction:
+                    return [found]
+                if source.get("content") == content:
+                    same.append(found)
+            before = answer.end
+            if not answer.chunk or not before:
+                return same
+        raise TooFarBack(f"{room_id}: more than {MOST_PAGES * PAGE_EVENTS} events came since")
+
+    async def button(self, room_id: RoomId, event_id: EventId, key: str) -> Found | None:
+        """The account's own reaction to an event with this key."""
+        sources = self._relations(room_id, event_id, RelationshipType.annotation)
+        return await self._own(sources, lambda content: content.get("m.relates_to", {}).get("key") == key)
+
+    async def edit(self, room_id: RoomId, event_id: EventId, content: dict[str, Any]) -> Found | None:
+        """The account's own edit of an event with this content."""
+        sources = self._relations(room_id, event_id, RelationshipType.replacement)
+        return await self._own(sources, lambda each: each.get("m.new_content") == content["m.new_content"])
+
+    async def redaction(self, room_id: RoomId, event_id: EventId) -> Found | None:
+        """What withdrew an event, None where nothing did."""
+        answer = await self._ask("event", self._client.room_get_event(room_id, event_id))
+        because = answer.event.source.get("unsigned", {}).get("redacted_because")
+        if not isinstance(because, dict) or "event_id" not in because:
+            return None
+        return Found(EventId(because["event_id"]), int(because.get("origin_server_ts", 0)))
+
+    async def _own(
+        self, sources: AsyncIterator[dict[str, Any]], wanted: Callable[[dict[str, Any]], bool]
+    ) -> Found | None:
+        async for source in sources:
+            if source.get("sender") == self._user_id and wanted(source["content"]):
+                return Found(EventId(source["event_id"]), int(source.get("origin_server_ts", 0)))
+        return None
+
+    async def _page(self, room_id: RoomId, before: str | None, since: str | None) -> nio.RoomMessagesResponse:
+        answer: nio.RoomMessagesResponse = await self._ask(
+            "messages",
+            self._client.room_messages(room_id, before, since, MessageDirection.back, PAGE_EVENTS),
+        )
+        return answer
+
+    async def _relations(
+        self, room_id: RoomId, event_id: EventId, kind: RelationshipType
+    ) -> AsyncIterator[dict[str, Any]]:
+        """All events of a kind that relate to one, oldest first, as JSON; none where the server doesn't have it."""
+        # nio's own walk over the pages ends in an AttributeError when the server refuses one.
+        position: str | None = None
+        while True:
+            method, path = Api.room_get_event_relations(
+                self._client.access_token, room_id, event_id, kind, None, MessageDirection.front, position, None, 100
+            )
+            request = self._client._send(  # noqa: SLF001 - nio offers no page of relations by itself
+                RoomEventRelationsResponse, method, path, response_data=(room_id, event_id)
+            )
+            try:
+                answer = await self._ask("relations", request)
+            except Refused as error:
+                if error.errcode == "M_NOT_FOUND":
+                    return
+                raise
+            for event in answer.events:
+                yield event.source
+            position = answer.next_batch
+            if position is None:
+                return
