@@ -1,7 +1,8 @@
 """A proxy in front of the homeserver that does to requests what networks and servers do.
 
-`proxy.rule(lose, "PUT", "/send/m.reaction/", times=1)` loses the answer to the next button. All rules that match a
-request apply to it, those added first outermost; `times` counts what a rule really did.
+`proxy.rule(lose, "PUT", "/send/m.reaction/", times=2)` loses the answer to the next button: twice, since aiohttp's
+client, and so nio's, repeats a GET or PUT by itself, once, when the connection was closed without an answer. All rules
+that match a request apply to it, those added first outermost; `times` counts what a rule really did.
 """
 
 import asyncio
@@ -186,7 +187,7 @@ class Proxy:
         if self._runner is not None:
             return
         server = web.Server(self._take, access_log=None, handler_cancellation=True)
-        self._runner = web.ServerRunner(server, shutdown_timeout=0)
+        self._runner = web.ServerRunner(server, shutdown_timeout=0.01)  # 0 means for ever
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port, reuse_address=True)
         await site.start()
