@@ -15,13 +15,14 @@ from mindbridge.bridge.roster import Roster
 from mindbridge.config.schema import Config
 from mindbridge.ids import AgentName
 from mindbridge.journal.closings import close_questions_of_removed
-from mindbridge.journal.database import Database, Ownership
-from mindbridge.matrix.errors import MatrixError
+from mindbridge.journal.database import Database, JournalDamaged, JournalError, Ownership
+from mindbridge.matrix.errors import AccountUnusable, MatrixError
 
 log = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 8.0
 _WATCH_SECONDS = 1.0
+_SOUND_SECONDS = 300.0
 # Journal and event loop hand over to each other at every statement. While another thread computes, for an agent or to
 # render a long reply, each hand-over waits for so long: with Python's 5 ms, all agents would all but stand still.
 _THREAD_SWITCH_SECONDS = 0.0001
@@ -87,37 +88,53 @@ class _Bridge:
             agent.wake()
 
     async def run(self) -> int:
-        """Runs until told to stop; 1 when no agent was left before that, else 0."""
-        with _stopped_by_signals(self._stop):
-            async with asyncio.TaskGroup() as tasks:
-                running = [tasks.create_task(self._supervise(name)) for name in self._backends]
-                others = [tasks.create_task(work) for work in (self._watch(), self._tell_ready(running))]
-                others.append(tasks.create_task(self._enforce_deadline(running)))
-                results = await asyncio.gather(*running)
-                for task in others:
-                    task.cancel()
+        """Runs until told to stop; 1 when no agent was left before that, else 0.
+
+        Raises:
+            JournalDamaged: the journal's file broke meanwhile.
+        """
+        try:
+            with _stopped_by_signals(self._stop):
+                results = await self._run_all()
+        except ExceptionGroup as faults:
+            if (damage := _damage(faults)) is not None:
+                raise damage from None
+            raise
         log.info("stopped")
         return 0 if self._stop.is_set() or any(results) else 1
 
+    async def _run_all(self) -> list[bool]:
+        async with asyncio.TaskGroup() as tasks:
+            running = [tasks.create_task(self._supervise(name)) for name in self._backends]
+            others = [tasks.create_task(work) for work in (self._watch(), self._tell_ready(running))]
+            others.append(tasks.create_task(self._enforce_deadline(running)))
+            results = await asyncio.gather(*running)
+            for task in others:
+                task.cancel()
+        return results
+
     async def _supervise(self, name: AgentName) -> bool:
-        """Runs one agent, again after an unforeseen fault; False when its account can't be used."""
+        """Runs one agent, again after a fault; False when its account can't be used."""
         delays = growing_delays(first=1.0)
+        loop = asyncio.get_running_loop()
         while True:
-            usable, broke = True, False
+            started_at = loop.time()
             try:
                 await self._agents[name].run(self._stop)
-            except* MatrixError as errors:
-                usable = False
-                for error in errors.exceptions:
-                    log.error("agent_stopped agent=%s error=%s", name, error)  # noqa: TRY400 - the error says all
-            except* asyncio.CancelledError:
+            except AccountUnusable as error:
+                log.error("agent_stopped agent=%s error=%s", name, error)  # noqa: TRY400 - the error says all
+                return False
+            except asyncio.CancelledError:
                 log.warning("drain_unfinished agent=%s; what is not done yet goes on at the next start", name)
-            except* Exception:
-                broke = True
-                log.exception("agent_broke agent=%s; it is started again", name)
-            if not broke or not usable:
-                return usable
-            await unless_stopped(self._stop, asyncio.sleep(next(delays)))
+                return True
+            except Exception as error:  # noqa: BLE001 - whatever an agent breaks of, the others go on
+                if loop.time() - started_at > _SOUND_SECONDS:
+                    delays = growing_delays(first=1.0)
+                delay = next(delays)
+                _tell(name, error, delay)
+            else:
+                return True
+            await unless_stopped(self._stop, asyncio.sleep(delay))
             if self._stop.is_set():
                 return True
             self._agents[name] = self._make(name)
@@ -130,12 +147,19 @@ class _Bridge:
 
     async def _watch(self) -> None:
         """Notices what `mindbridge journal retry` writes from another process."""
-        version = await self._database.changes_by_others()
+        version: int | None = None
         while True:
-            await asyncio.sleep(_WATCH_SECONDS)
-            if (newer := await self._database.changes_by_others()) != version:
+            try:
+                newer = await self._database.changes_by_others()
+            except JournalDamaged:
+                raise
+            except JournalError as error:
+                log.debug("watch_failed error=%s", error)  # the agents tell it as well
+            else:
+                if version is not None and newer != version:
+                    self._wake()
                 version = newer
-                self._wake()
+            await asyncio.sleep(_WATCH_SECONDS)
 
     async def _tell_ready(self, running: list[asyncio.Task[bool]]) -> None:
         """Tells when each agent has had its first sync or can't be used."""
@@ -145,6 +169,36 @@ class _Bridge:
             ready.cancel()
         log.info("ready agents=%d", sum(not task.done() for task in running))
         self._on_ready()
+
+
+def _tell(name: AgentName, fault: Exception, delay: float) -> None:
+    """Logs why an agent is started again: a fault that is foreseen in a line, any other with its traceback.
+
+    Raises:
+        JournalDamaged: that is why, and starting again does not help.
+    """
+    if (damage := _damage(fault)) is not None:
+        raise damage
+    errors = list(_leaves(fault))
+    error = errors[0]
+    if all(isinstance(each, JournalError) for each in errors):
+        log.error("journal_failed agent=%s retry_in=%.1fs error=%s", name, delay, error)
+    elif all(isinstance(each, MatrixError) for each in errors):
+        log.warning("agent_interrupted agent=%s retry_in=%.1fs error=%s", name, delay, error)
+    else:
+        log.error("agent_broke agent=%s retry_in=%.1fs", name, delay, exc_info=fault)
+
+
+def _leaves(fault: Exception) -> Iterator[Exception]:
+    if isinstance(fault, ExceptionGroup):
+        for each in fault.exceptions:
+            yield from _leaves(each)
+    else:
+        yield fault
+
+
+def _damage(fault: Exception) -> JournalDamaged | None:
+    return next((each for each in _leaves(fault) if isinstance(each, JournalDamaged)), None)
 
 
 @contextmanager

@@ -56,7 +56,8 @@ class AgentBridge:
         """Runs until `stop`, then drains.
 
         Raises:
-            MatrixError: the account can't be used; from its parts in an exception group, as anything else is.
+            AccountUnusable: the account can't log in.
+            TokenRejected: it was logged out; from its parts in an exception group, as anything else is.
         """
         try:
             if not await unless_stopped(stop, self._open()):
@@ -82,7 +83,7 @@ class AgentBridge:
                 await self._session.open()
                 await self._show_display_name()
             except (Unreachable, Limited) as error:
-                delay = next(delays)
+                delay = max(next(delays), error.retry_after_ms / 1000 if isinstance(error, Limited) else 0)
                 log.warning("homeserver_unreachable agent=%s retry_in=%.1fs error=%s", self.name, delay, error)
                 await asyncio.sleep(delay)
             else:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 
 from mindbridge.bridge.admission import decide, interest_of
@@ -18,6 +18,8 @@ from mindbridge.matrix.session import Session
 from mindbridge.questions.answers import Verdict
 
 log = logging.getLogger(__name__)
+
+HELD_BACK_SECONDS = 1.0
 
 
 class Intake:
@@ -49,12 +51,14 @@ class Intake:
         """Syncs until cancelled.
 
         Raises:
-            TokenRejected: the account can't be used any more.
+            TokenRejected: the account was logged out.
         """
         since = await self._store.record_account(self._session.agent, self._session.user_id, self._now())
-        delays = growing_delays()
+        delays, pauses = growing_delays(), _pauses()
         batch: SyncBatch | None = None
+        loop = asyncio.get_running_loop()
         while True:
+            asked_at = loop.time()
             try:
                 # A response is kept until it is whole: the server would have to make the same one again.
                 batch = batch or await self._session.sync(since, wait=True)
@@ -67,12 +71,17 @@ class Intake:
                 await asyncio.sleep(delay)
                 continue
             delays = growing_delays()
+            is_idle = loop.time() - asked_at < HELD_BACK_SECONDS and not _tells_something(whole, since)
             await self.admit(whole)
             since, batch = whole.next_batch, None
             self.ready.set()
             await self._settle_memberships()
             await self._compare()
             await self._lull()
+            if is_idle:
+                await asyncio.sleep(next(pauses))
+            else:
+                pauses = _pauses()
 
     async def admit(self, batch: SyncBatch) -> None:
         """Commits what a sync response means, then lets the others know."""
@@ -145,6 +154,19 @@ class Intake:
         if invited is not None:
             await self._store.record_membership(agent, replace(invited, state="left"))
         return True
+
+
+def _tells_something(batch: SyncBatch, since: str | None) -> bool:
+    is_news = any(room.events for room in batch.joined) or bool(batch.invites or batch.left)
+    return is_news and batch.next_batch != since
+
+
+def _pauses() -> Iterator[float]:
+    """Seconds to wait after each response in a row that told nothing and was not held back until there was something.
+
+    A server gives a few of these now and then, and a broken one nothing else.
+    """
+    return growing_delays(first=0.05, most=5.0)
 
 
 def _log(decisions: Decisions) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mindbridge.ids import AgentName, UserId
-from mindbridge.matrix.errors import MatrixError
+from mindbridge.matrix.errors import AccountUnusable
 
 
 class Device(BaseModel):
@@ -30,7 +30,7 @@ class DeviceFolder:
         """The agent's device, None where there is none yet or the agent has another account now.
 
         Raises:
-            MatrixError: the file is damaged or can't be read.
+            AccountUnusable: the file is damaged or can't be read.
         """
         path = self._path(agent)
         try:
@@ -38,9 +38,9 @@ class DeviceFolder:
         except FileNotFoundError:
             return None
         except ValidationError as error:
-            raise MatrixError(f"{path}: is damaged; remove it to log in as a new device") from error
+            raise AccountUnusable(f"{path}: is damaged; remove it to log in as a new device") from error
         except OSError as error:
-            raise MatrixError(
+            raise AccountUnusable(
                 f"{path}: can't be read: {error.strerror}; is it a file that this user may read?"
             ) from error
         return device if device.user_id == user_id else None
@@ -49,7 +49,7 @@ class DeviceFolder:
         """Keeps the agent's device; the file is there whole or not at all.
 
         Raises:
-            MatrixError: the file can't be written.
+            AccountUnusable: the file can't be written.
         """
         path = self._path(agent)
         draft = path.with_suffix(".new")
@@ -61,7 +61,7 @@ class DeviceFolder:
                 os.fsync(file.fileno())
             draft.replace(path)
         except OSError as error:
-            raise MatrixError(f"{path}: can't be written: {error.strerror}; is the folder writable?") from error
+            raise AccountUnusable(f"{path}: can't be written: {error.strerror}; is the folder writable?") from error
 
     def _path(self, agent: AgentName) -> Path:
         return self._folder / f"{agent}.json"

@@ -18,7 +18,7 @@ class Limited(MatrixError):
 
 
 class Refused(MatrixError):
-    """The server will not do it; `errcode` is its code, such as `M_FORBIDDEN`."""
+    """The server will not do it; `errcode` is its code, such as `M_FORBIDDEN`, else one of ours without `M_`."""
 
     def __init__(self, message: str, errcode: str) -> None:
         super().__init__(message)
@@ -26,4 +26,8 @@ class Refused(MatrixError):
 
 
 class TokenRejected(MatrixError):
-    """The account's access token or password is not accepted (any more)."""
+    """The account's access token is not accepted (any more). Logging in again may help."""
+
+
+class AccountUnusable(MatrixError):
+    """The account can't log in; nothing helps but someone who changes what the message names."""

@@ -15,7 +15,7 @@ from mindbridge.config.schema import Account
 from mindbridge.events import JoinedRoom, RoomEvent, SyncBatch
 from mindbridge.ids import AgentName, DeliveryId, EventId, RoomId, UserId
 from mindbridge.matrix.devices import Device, DeviceFolder
-from mindbridge.matrix.errors import Limited, MatrixError, Refused, TokenRejected, Unreachable
+from mindbridge.matrix.errors import AccountUnusable, Limited, MatrixError, Refused, TokenRejected, Unreachable
 from mindbridge.matrix.inbound import read_event, read_invite
 from mindbridge.matrix.past import Past
 
@@ -27,6 +27,9 @@ SYNC_WAIT_MS = 30_000
 SYNC_SECONDS = 60.0
 FIRST_SYNC_SECONDS = 600.0
 TYPING_MS = 30_000
+NOT_IN_ROOM = "NOT_IN_ROOM"  # no server's errcode: the account isn't in the room, so that nothing was asked
+_RETRY_MS = 5_000
+_LONGEST_RETRY_MS = 600_000
 _TIMELINE_LIMIT = 100
 _BAD_CREDENTIAL = frozenset({"M_FORBIDDEN", "M_USER_DEACTIVATED", "M_INVALID_USERNAME"})
 _FILTER = {
@@ -56,7 +59,22 @@ class Session:
         self.past = Past(self._client, self.user_id, self._ask, self._read)
 
     async def open(self) -> None:
-        """Logs in: with the device kept in the data home, else by token, else by password as a new device."""
+        """Logs in: with the device kept in the data home, else by token, else by password as a new device.
+
+        Raises:
+            AccountUnusable: not before the configuration, or the file of the account's device, is another.
+            Unreachable: whatever else the server answers.
+            Limited: the account logs in too often.
+        """
+        try:
+            await self._open()
+        except TokenRejected as error:
+            raise AccountUnusable(str(error)) from error
+        except Refused as error:
+            # No homeserver says so of a login as such: something else stands in its place, or it isn't set up yet.
+            raise Unreachable(str(error)) from error
+
+    async def _open(self) -> None:
         if self._account.access_token is not None:
             await self._use_token(self._account.access_token.get_secret_value(), self._account.device_id)
             return
@@ -93,13 +111,17 @@ class Session:
             answer = await self._ask("login", self._client.login(password.get_secret_value(), device_name=DEVICE_NAME))
         except Refused as error:
             if error.errcode in _BAD_CREDENTIAL:
-                raise TokenRejected(f"{error}; check the account's password") from error
+                raise AccountUnusable(f"{error}; check the account's password") from error
             raise
+        if answer.user_id != self.user_id:
+            raise AccountUnusable(f"{self.user_id}: the server calls it {answer.user_id}; configure it with that name")
         log.info("logged_in agent=%s user_id=%s device_id=%s", self.agent, self.user_id, answer.device_id)
         return Device(user_id=UserId(answer.user_id), device_id=answer.device_id, access_token=answer.access_token)
 
     async def sync(self, since: str | None, *, wait: bool) -> SyncBatch:
         """The next sync response after `since`; with `wait` the server holds it back until something happens."""
+        # nio passes over a response whose position it has had already, also where it broke off in the middle of it.
+        self._client.next_batch = since or ""
         answer = await self._ask(
             "sync",
             self._client.sync(
@@ -175,26 +197,37 @@ class Session:
         """Closes the connection; the device stays logged in."""
         await self._client.close()  # type: ignore[no-untyped-call]
 
-    async def _ask(self, what: str, request: Awaitable[Any], seconds: float = REQUEST_SECONDS) -> Any:
+    async def _ask(self, what: str, request: Awaitable[Any], seconds: float | None = None) -> Any:
+        """What nio gives for its request, within `REQUEST_SECONDS` where no seconds are given."""
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(REQUEST_SECONDS if seconds is None else seconds):
                 answer = await request
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Unreachable(f"{self.user_id}: {what}: {str(error) or type(error).__name__}") from error
         except nio.LocalProtocolError as error:
-            raise MatrixError(f"{self.user_id}: {what}: {error}") from error
-        if isinstance(answer, nio.ErrorResponse):
+            raise Refused(f"{self.user_id}: {what}: {error}", NOT_IN_ROOM) from error
+        except Exception as error:
+            # What nio stumbles over in an answer that isn't what it should be can be of any kind.
+            raise Unreachable(f"{self.user_id}: {what}: an answer that can't be read: {error!r:.200}") from error
+        # Not by its kind alone: to nio an empty object is success where none is needed, and so is what is no JSON.
+        if isinstance(answer, nio.ErrorResponse) or _status(answer) >= HTTPStatus.BAD_REQUEST:
             raise self._translated(what, answer)
         return answer
 
-    def _translated(self, what: str, answer: nio.ErrorResponse) -> MatrixError:
-        transport = cast("aiohttp.ClientResponse | None", answer.transport_response)
-        status = transport.status if transport is not None else 0
-        message = f"{self.user_id}: {what}: {answer.status_code or status} {answer.message}"
-        if status == HTTPStatus.TOO_MANY_REQUESTS or answer.status_code == "M_LIMIT_EXCEEDED":
-            return Limited(message, answer.retry_after_ms or 5_000)
-        if answer.status_code in {"M_UNKNOWN_TOKEN", "M_MISSING_TOKEN"}:
+    def _translated(self, what: str, answer: nio.Response) -> MatrixError:
+        status = _status(answer)
+        error = answer if isinstance(answer, nio.ErrorResponse) else nio.ErrorResponse("unknown error")
+        message = f"{self.user_id}: {what}: {error.status_code or status} {error.message}"
+        if status == HTTPStatus.TOO_MANY_REQUESTS or error.status_code == "M_LIMIT_EXCEEDED":
+            return Limited(message, min(max(error.retry_after_ms or _RETRY_MS, 1), _LONGEST_RETRY_MS))
+        if error.status_code in {"M_UNKNOWN_TOKEN", "M_MISSING_TOKEN"}:
             return TokenRejected(f"{message}; the account needs a new access token, or a password to log in again with")
-        if HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR:
-            return Refused(message, answer.status_code or f"HTTP {status}")
+        is_refused = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
+        if is_refused and status not in {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY}:
+            return Refused(message, error.status_code or f"HTTP {status}")
         return Unreachable(message)
+
+
+def _status(answer: nio.Response) -> int:
+    transport = cast("aiohttp.ClientResponse | None", answer.transport_response)
+    return transport.status if transport is not None else 0
