@@ -13,6 +13,7 @@ from mindbridge.bridge.roster import Roster
 from mindbridge.bridge.turn_input import turn_input
 from mindbridge.config.schema import AgentConfig
 from mindbridge.ids import AgentName, EventId, RoomId, UserId
+from mindbridge.journal.database import JournalError
 from mindbridge.journal.records import NewDelivery, QueuedTurn
 from mindbridge.journal.turns import TurnStore
 from mindbridge.matrix import content
@@ -88,6 +89,8 @@ class TurnRunner:
             await self._attempt(turn, tasks)
         except AgentFailed as error:
             await self._fail(turn, str(error))
+        except JournalError:
+            raise  # not this turn's fault, and nothing could be noted of it
         except Exception as error:
             log.exception("turn_broke turn_id=%s", turn.turn_id)
             await self._fail(turn, f"{type(error).__name__}: {error}")
