@@ -69,7 +69,7 @@ class Session:
         try:
             await self._open()
         except TokenRejected as error:
-            raise AccountUnusable(str(error)) from error
+            raise AccountUnusable(f"{error}; configure a new access token of this account, or its password") from error
         except Refused as error:
             # No homeserver says so of a login as such: something else stands in its place, or it isn't set up yet.
             raise Unreachable(str(error)) from error
@@ -94,7 +94,7 @@ class Session:
         self._client.access_token = token
         answer = await self._ask("whoami", self._client.whoami())
         if answer.user_id != self.user_id:
-            raise TokenRejected(f"{self.user_id}: the access token belongs to {answer.user_id}; use this account's own")
+            raise TokenRejected(f"{self.user_id}: the access token belongs to {answer.user_id}")
         if device_id is not None and answer.device_id not in {None, device_id}:
             raise TokenRejected(
                 f"{self.user_id}: the access token belongs to device {answer.device_id}, not {device_id}"
@@ -221,7 +221,7 @@ class Session:
         if status == HTTPStatus.TOO_MANY_REQUESTS or error.status_code == "M_LIMIT_EXCEEDED":
             return Limited(message, min(max(error.retry_after_ms or _RETRY_MS, 1), _LONGEST_RETRY_MS))
         if error.status_code in {"M_UNKNOWN_TOKEN", "M_MISSING_TOKEN"}:
-            return TokenRejected(f"{message}; the account needs a new access token, or a password to log in again with")
+            return TokenRejected(message)
         is_refused = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
         if is_refused and status not in {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY}:
             return Refused(message, error.status_code or f"HTTP {status}")

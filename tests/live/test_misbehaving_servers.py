@@ -267,7 +267,7 @@ async def test_account_that_cannot_log_in_again_stops_for_good_with_one_error_an
     await wait_until(lambda: bool(errors()))
     [error] = errors()
     assert error.startswith(f"agent_stopped agent=assistant error={bridge.user_id()}: ")
-    assert "needs a new access token" in error
+    assert "configure a new access token" in error
     await hear_from(alice, other, bridge.user_id("helper"))
     assert errors() == [error]
     used = [each for each in proxy.requests if each.raw.headers.get("Authorization") == f"Bearer {token}"]
