@@ -16,6 +16,7 @@ from mindbridge.config.schema import Config
 from mindbridge.ids import AgentName
 from mindbridge.journal.closings import close_questions_of_removed
 from mindbridge.journal.database import Database, JournalDamaged, JournalError, Ownership
+from mindbridge.journal.retention import Retention
 from mindbridge.matrix.errors import AccountUnusable, MatrixError
 
 log = logging.getLogger(__name__)
@@ -69,6 +70,7 @@ class _Bridge:
         self._backends = backends
         self._database = database
         self._on_ready = on_ready
+        self._retention = Retention(database, roster.config.keep, now_ms)
         self._synced = {name: asyncio.Event() for name in backends}
         self._agents = {name: self._make(name) for name in backends}
         self._stop = asyncio.Event()
@@ -108,6 +110,7 @@ class _Bridge:
             running = [tasks.create_task(self._supervise(name)) for name in self._backends]
             others = [tasks.create_task(work) for work in (self._watch(), self._tell_ready(running))]
             others.append(tasks.create_task(self._enforce_deadline(running)))
+            others.append(tasks.create_task(self._retention.run()))
             results = await asyncio.gather(*running)
             for task in others:
                 task.cancel()

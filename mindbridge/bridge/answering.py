@@ -52,9 +52,12 @@ class Answering:
         if question is None or self._roster.agent(question.agent) is None:
             self._record(event, None, Verdict.UNKNOWN_QUESTION, "The reaction is on no question of a configured agent.")
             return
-        match = match_key(part_options(question), event.key)
+        options = part_options(question)
+        match = match_key(options, event.key)
         if match is None:
-            self._record(event, question, Verdict.NOT_AN_OPTION, "The reaction is no button of the question.")
+            gone = "The question's options are no longer kept."
+            reason = "The reaction is no button of the question." if options else gone
+            self._record(event, question, Verdict.NOT_AN_OPTION, reason)
             return
         key = str(match.option.number) if match.as_number else match.option.button
         self._judge(_Attempt(event, question, match.option, key), withdrawn=withdrawn, is_person=True)

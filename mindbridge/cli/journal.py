@@ -1,4 +1,4 @@
-"""`mindbridge journal`: what happened, and running a parked turn again."""
+"""`mindbridge journal`: what happened, running a parked turn again, a copy of all of it."""
 
 import argparse
 import asyncio
@@ -6,12 +6,14 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
 from mindbridge.config.faults import ConfigError
 from mindbridge.config.load import load_config
 from mindbridge.ids import TurnId
+from mindbridge.journal.backup import back_up
 from mindbridge.journal.database import Database, JournalError
 from mindbridge.journal.reports import Report, Reports
 from mindbridge.journal.turns import TurnStore
@@ -40,6 +42,10 @@ def run(options: argparse.Namespace) -> int:
                 return _show(reports, options.id, as_json=options.json)
             case "why":
                 return _print(reports.why(options.event), _why_lines, as_json=options.json)
+            case "export":
+                return _export(reports)
+            case "backup":
+                return _back_up(home, options.file)
             case _:
                 return asyncio.run(_retry(home, TurnId(options.turn)))
     except ConfigError as error:
@@ -56,6 +62,24 @@ def _show(reports: Reports, wanted: str, *, as_json: bool) -> int:
         print(f"{wanted}: no question, turn or event of this id is in the journal", file=sys.stderr)
         return 1
     return _print(found, lambda report: [json.dumps(report, ensure_ascii=False, indent=2)], as_json=as_json)
+
+
+def _export(reports: Reports) -> int:
+    try:
+        for question in reports.export():
+            print(json.dumps(question, ensure_ascii=False))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read has had enough. What is left in the buffer must go somewhere, or Python complains at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return 0
+
+
+def _back_up(home: Path, target: Path) -> int:
+    back_up(home, target, datetime.now(UTC))
+    print(f"{target}: the journal as it is now; keep {home / 'devices'} with it")
+    return 0
 
 
 async def _retry(home: Path, turn: TurnId) -> int:
@@ -101,8 +125,9 @@ def _question_lines(questions: list[Report]) -> list[str]:
 
 def _question_line(question: Report) -> str:
     answer = question["selection"]
-    outcome = f"{answer['number']}. {answer['label']} by {answer['answered_by']}" if answer else question["state"]
-    text = " ".join(question["question_text"].split())
+    label = "(no longer kept)" if question["expired"] else answer and answer["label"]
+    outcome = f"{answer['number']}. {label} by {answer['answered_by']}" if answer else question["state"]
+    text = "(no longer kept)" if question["expired"] else " ".join(question["question_text"].split())
     asked_at = question["asked_at"] or "not posted yet"
     return f"{question['question_id']}  {asked_at}  {question['agent']}  {text}  -> {outcome}"
 

@@ -58,6 +58,9 @@ def _add_journal(
     show.add_argument("id", metavar="ID", help="a question's, turn's or event's id")
     why = actions.add_parser("why", parents=both, help="what became of an event that could have been an answer")
     why.add_argument("event", metavar="EVENT", help="the event's id")
+    actions.add_parser("export", parents=both, help="all questions as JSON lines, the oldest first")
+    backup = actions.add_parser("backup", parents=[configured], help="write a copy of the journal")
+    backup.add_argument("file", type=Path, metavar="FILE", help="where to; it must not be there yet")
     retry = actions.add_parser("retry", parents=[configured], help="run a parked turn again")
     retry.add_argument("turn", metavar="TURN", help="the turn's id")
 

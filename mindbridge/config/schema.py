@@ -133,6 +133,9 @@ class Document(_Section):
         description="an http or https address, such as https://matrix.example.org"
     )
     journal: Path = Field(default=Path("journal"), description="the name of a folder, such as ./journal")
+    keep: Duration = Field(
+        default=timedelta(days=90), ge=timedelta(days=1), description="a time of at least 1d, such as 90d"
+    )
     access: Access = Field(
         description='a mapping with users: a list of who may talk to agents and answer; "*" means anyone'
     )

@@ -19,6 +19,8 @@ FILE_NAME = "journal.sqlite3"
 RESTORED = "restored"
 """The fact that marks a backup. What it holds as unsent may have been sent since, so it is looked for first."""
 
+_BUSY_TIMEOUT_MS = 10_000
+
 Row = sqlite3.Row
 Parameters = Mapping[str, Any]
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
@@ -32,14 +34,21 @@ class JournalDamaged(JournalError):
     """The journal's file is no whole SQLite database any more; nothing helps but another file."""
 
 
-def _translated(path: Path, error: sqlite3.Error) -> JournalError:
+def damage_told_by(error: Exception, path: Path) -> JournalDamaged | None:
+    """What an error says of the file at `path`, where it says that the file is damaged."""
     # Only an error that SQLite itself reports has a code; its lowest byte is the kind.
-    if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
-        return JournalDamaged(
-            f"{path}: is damaged: {error}; stop the bridge and put the last backup in its place, or save what can be "
-            "read with `sqlite3 FILE .recover`"
-        )
-    return JournalError(f"{path}: {error}; nothing of it was written; is the disk full, or the file read-only?")
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
+        return None
+    return JournalDamaged(
+        f"{path}: is damaged: {error}; stop the bridge and put the last backup in its place, or save what can be "
+        "read with `sqlite3 FILE .recover`"
+    )
+
+
+def _translated(path: Path, error: sqlite3.Error) -> JournalError:
+    return damage_told_by(error, path) or JournalError(
+        f"{path}: {error}; nothing of it was written; is the disk full, or the file read-only?"
+    )
 
 
 def _named_queries() -> dict[str, str]:
@@ -129,7 +138,7 @@ class Database:
 
     async def _prepare(self) -> None:
         self._connection.row_factory = sqlite3.Row
-        await self._connection.execute("PRAGMA busy_timeout = 10000")
+        await self._connection.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
         known = migrations()
         rows = list(await self._connection.execute_fetchall("PRAGMA user_version"))
         version = int(rows[0][0])
@@ -199,6 +208,24 @@ class Database:
             except sqlite3.Error as error:
                 raise _translated(self.path, error) from error
         return int(rows[0][0])
+
+    async def empty_log(self) -> None:
+        """Moves what the write-ahead log holds into the file and empties it; not now if somebody else reads.
+
+        What was deleted is overwritten in the file only then, and gone from the log.
+
+        Raises:
+            JournalError: SQLite could not do it.
+        """
+        async with self._one_at_a_time:
+            try:
+                await self._connection.execute("PRAGMA busy_timeout = 0")
+                try:
+                    await self._connection.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
+                finally:
+                    await self._connection.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
+            except sqlite3.Error as error:
+                raise _translated(self.path, error) from error
 
     async def close(self) -> None:
         """Closes the file."""

@@ -339,15 +339,16 @@ SELECT delivery_id, agent, room_id, kind, error FROM deliveries WHERE state = 'r
 SELECT delivery_id, agent, room_id, kind, error FROM deliveries WHERE state = 'uncertain' ORDER BY seq DESC LIMIT 20
 
 -- name: report_questions
-SELECT q.question_id, q.agent, q.room_id, q.thread_id, q.event_id, q.state, q.close_reason, q.text AS question_text, q.requester, q.turn_id,
-  q.asked_ts, q.part, s.number, s.key, s.answered_by, s.answered_ts, s.source_event_id, s.turn_id AS selection_turn_id
+SELECT q.seq, q.question_id, q.agent, q.room_id, q.thread_id, q.event_id, q.state, q.close_reason, q.text AS question_text,
+  q.requester, q.turn_id, q.revision, q.asked_ts, q.part, q.expired, s.number, s.key, s.answered_by, s.answered_ts,
+  s.source_event_id, s.turn_id AS selection_turn_id
 FROM questions AS q LEFT JOIN selections AS s USING (question_id)
-WHERE :question_id IS NULL OR q.question_id = :question_id
-ORDER BY q.seq DESC
+WHERE (:question_id IS NULL OR q.question_id = :question_id) AND q.seq > :after
+ORDER BY q.seq LIMIT :most
 
 -- name: report_turn
 SELECT turn_id, agent, kind, room_id, thread_id, source_event_id, sender, text, selection, state, failures, error, reply,
-  queued_at, ended_at
+  queued_at, ended_at, expired
 FROM turns WHERE turn_id = :turn_id
 
 -- name: report_ids
@@ -372,3 +373,107 @@ SELECT
     WHERE source_event_id = :event_id) AS turns,
   (SELECT group_concat(agent, ', ') FROM sightings WHERE event_id = :event_id) AS seen_by,
   (SELECT MAX(judged) FROM sightings WHERE event_id = :event_id) AS judged
+
+-- name: turns_to_empty
+SELECT turn_id AS id FROM turns WHERE state = 'done' AND expired = 0 AND ended_at < :before ORDER BY ended_at LIMIT :most
+
+-- name: forget_problems_told
+DELETE FROM problems WHERE told_in IN (SELECT value FROM json_each(:chosen))
+
+-- name: empty_turns
+UPDATE turns SET text = '', sender_name = '', selection = NULL, reply = NULL, error = NULL, expired = 1
+WHERE turn_id IN (SELECT value FROM json_each(:chosen))
+
+-- name: questions_to_empty
+SELECT question_id AS id FROM questions
+WHERE closed_at IS NOT NULL AND expired = 0 AND closed_at < :before ORDER BY closed_at LIMIT :most
+
+-- name: empty_selections
+UPDATE selections SET answered_by_name = '' WHERE question_id IN (SELECT value FROM json_each(:chosen))
+
+-- name: empty_questions
+UPDATE questions SET text = '', part = :empty_part, expired = 1
+WHERE question_id IN (SELECT value FROM json_each(:chosen))
+
+-- name: deliveries_to_empty
+SELECT delivery_id AS id FROM deliveries
+WHERE settled_at IS NOT NULL AND expired = 0 AND settled_at < :before ORDER BY settled_at LIMIT :most
+
+-- name: empty_deliveries
+UPDATE deliveries SET content = '{}', expired = 1 WHERE delivery_id IN (SELECT value FROM json_each(:chosen))
+
+-- name: messages_to_forget
+SELECT m.message_id AS id FROM messages AS m
+WHERE m.said_at < :before
+  AND NOT EXISTS (SELECT 1 FROM turns AS t WHERE t.source_event_id = m.event_id AND t.state <> 'done')
+ORDER BY m.said_at LIMIT :most
+
+-- name: forget_messages
+DELETE FROM messages WHERE message_id IN (SELECT value FROM json_each(:chosen))
+
+-- name: questions_to_forget
+SELECT q.question_id AS id FROM questions AS q
+WHERE q.closed_at IS NOT NULL AND q.expired = 1 AND q.closed_at < :before
+  AND NOT EXISTS (SELECT 1 FROM deliveries AS d WHERE d.question_id = q.question_id AND d.settled_at IS NULL)
+ORDER BY q.closed_at LIMIT :most
+
+-- name: forget_selections
+DELETE FROM selections WHERE question_id IN (SELECT value FROM json_each(:chosen))
+
+-- name: forget_questions
+DELETE FROM questions WHERE question_id IN (SELECT value FROM json_each(:chosen))
+
+-- name: turns_to_forget
+SELECT t.turn_id AS id FROM turns AS t
+WHERE t.state = 'done' AND t.expired = 1 AND t.ended_at < :before
+  AND NOT EXISTS (SELECT 1 FROM questions AS q WHERE q.turn_id = t.turn_id)
+  AND NOT EXISTS (SELECT 1 FROM selections AS s WHERE s.turn_id = t.turn_id)
+  AND NOT EXISTS (SELECT 1 FROM deliveries AS d WHERE d.turn_id = t.turn_id AND d.settled_at IS NULL)
+ORDER BY t.ended_at LIMIT :most
+
+-- name: forget_problems
+DELETE FROM problems WHERE turn_id IN (SELECT value FROM json_each(:chosen))
+
+-- name: forget_turns
+DELETE FROM turns WHERE turn_id IN (SELECT value FROM json_each(:chosen))
+
+-- name: deliveries_to_forget
+SELECT d.delivery_id AS id FROM deliveries AS d
+WHERE d.settled_at IS NOT NULL AND d.expired = 1 AND d.settled_at < :before
+  AND NOT EXISTS (SELECT 1 FROM questions AS q WHERE q.question_id = d.question_id)
+  AND NOT EXISTS (SELECT 1 FROM turns AS t WHERE t.turn_id = d.turn_id)
+ORDER BY d.settled_at LIMIT :most
+
+-- name: forget_deliveries
+DELETE FROM deliveries WHERE delivery_id IN (SELECT value FROM json_each(:chosen))
+
+-- name: verdicts_to_forget
+SELECT v.event_id AS id FROM verdicts AS v
+WHERE v.decided_at < :before
+  AND NOT EXISTS (SELECT 1 FROM questions AS q WHERE q.question_id = v.question_id AND q.closed_at IS NULL)
+ORDER BY v.decided_at LIMIT :most
+
+-- name: forget_verdicts
+DELETE FROM verdicts WHERE event_id IN (SELECT value FROM json_each(:chosen))
+
+-- name: echoes_to_forget
+SELECT transaction_id AS id FROM echoes WHERE seen_at < :before ORDER BY seen_at LIMIT :most
+
+-- name: forget_echoes
+DELETE FROM echoes WHERE transaction_id IN (SELECT value FROM json_each(:chosen))
+
+-- name: sightings_in_order
+SELECT seq, seen_at FROM sightings WHERE seq > :after AND seq < (SELECT MAX(seq) FROM sightings) ORDER BY seq LIMIT :most
+
+-- name: forget_sightings
+DELETE FROM sightings WHERE seq > :after AND seq <= :upto
+  AND NOT EXISTS (SELECT 1 FROM verdicts AS v WHERE v.event_id = sightings.event_id)
+
+-- name: forget_utterances
+DELETE FROM utterances WHERE (room_id, agent, thread_id) IN (SELECT u.room_id, u.agent, u.thread_id FROM utterances AS u
+  WHERE u.seq <= :upto AND NOT EXISTS (SELECT 1 FROM questions AS q
+    WHERE q.room_id = u.room_id AND q.agent = u.agent AND q.state IN ('posting', 'open'))
+  ORDER BY u.seq LIMIT :most)
+
+-- name: record_fact
+INSERT INTO facts (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value

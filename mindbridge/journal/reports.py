@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,8 @@ from mindbridge.journal.database import FILE_NAME, QUERIES, JournalError, migrat
 from mindbridge.questions.render import part_from_json
 
 Report = dict[str, Any]
+
+_EXPORTED_AT_ONCE = 500
 
 
 class Reports:
@@ -64,7 +67,16 @@ class Reports:
 
     def questions(self, question_id: str | None = None) -> list[Report]:
         """All questions, the newest first, each with its answer if it has one."""
-        return [_question(row) for row in self._query("report_questions", question_id=question_id)]
+        rows = self._query("report_questions", question_id=question_id, after=0, most=-1)
+        return [_question(row) for row in reversed(rows)]
+
+    def export(self) -> Iterator[Report]:
+        """All questions, the oldest first, with more for evaluation; only some of them are in memory at a time."""
+        after = 0
+        while rows := self._query("report_questions", question_id=None, after=after, most=_EXPORTED_AT_ONCE):
+            for row in rows:
+                yield _question(row) | {"answered_at": _iso(row["answered_ts"]), "revision": row["revision"]}
+            after = rows[-1]["seq"]
 
     def show(self, wanted: str) -> Report | None:
         """All about the question or turn with this id, or with this event; None where there is neither."""
@@ -79,6 +91,7 @@ class Reports:
             turn = self._query("report_turn", turn_id=turn_id)[0]
             turn |= {"selection": json.loads(turn["selection"]) if turn["selection"] else None}
             turn |= {name: _iso(turn[name]) for name in ("queued_at", "ended_at")}
+            turn |= {"expired": bool(turn["expired"])}
             return {"turn": turn, "deliveries": self._query("report_deliveries", question_id=None, turn_id=turn_id)}
         return None
 
@@ -97,7 +110,7 @@ class Reports:
         elif event["seen_by"]:
             reason = f"It is from before the account counted in its room (seen by {event['seen_by']})."
         else:
-            reason = "No agent's account was ever shown it."
+            reason = "No agent's account was shown it, as far back as the journal goes."
         return {"event_id": event_id, "verdict": None, "reason": reason, "question_id": event["question_id"]}
 
 
@@ -105,11 +118,12 @@ def _question(row: Report) -> Report:
     part = part_from_json(row["part"])
     options = [] if part.question is None else part.question.options
     chosen = next((option for option in options if option.number == row["number"]), None)
-    answer = chosen and {
-        "number": chosen.number,
+    # Of a question whose texts are no longer kept, it is still known which number was chosen.
+    answer = row["number"] and {
+        "number": row["number"],
         "key": row["key"],
-        "label": chosen.label,
-        "value": chosen.value,
+        "label": chosen and chosen.label,
+        "value": chosen and chosen.value,
         "answered_by": row["answered_by"],
         "answered_at": _iso(row["answered_ts"]),
         "source_event_id": row["source_event_id"],
@@ -134,6 +148,7 @@ def _question(row: Report) -> Report:
         "asked_at": _iso(row["asked_ts"]),
         "options": shown,
         "selection": answer,
+        "expired": bool(row["expired"]),
     }
 
 

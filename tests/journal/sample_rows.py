@@ -22,9 +22,11 @@ from mindbridge.journal.records import (
     Said,
     Selected,
     Sighting,
+    Unanswered,
 )
-from mindbridge.journal.turns import AskedBefore, Outcome, ReplyPart, TurnStore
+from mindbridge.journal.turns import Outcome, ReplyPart, TurnStore
 from mindbridge.questions.model import Problem
+from mindbridge.steps import Step
 
 HELPER, CRITIC = AgentName("helper"), AgentName("critic")
 HELPER_USER, ALICE = UserId("@helper:example.org"), UserId("@alice:example.org")
@@ -78,7 +80,7 @@ def outcome(
     )
 
 
-def superseding(before: AskedBefore) -> NewDelivery:
+def superseding(before: Unanswered) -> NewDelivery:
     """The edit that closes a question which was asked again."""
     return delivery(
         f"closing of {before.question_id}", "edit", question_id=before.question_id, target_id=before.delivery_id
@@ -129,7 +131,7 @@ async def end(database: Database, name: str, ended: Outcome) -> None:
 
 async def record(database: Database, *deliveries: NewDelivery) -> None:
     """Records deliveries by themselves."""
-    async with database.transaction() as transaction:
+    async with database.transaction(Step.ADMIT) as transaction:
         await record_deliveries(transaction, deliveries, NOW)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mindbridge.bridge.closing import edit_without_buttons
 from mindbridge.bridge.replies import outcome_of
 from mindbridge.cli.main import main
 from mindbridge.ids import DeliveryId, EventId
@@ -45,7 +46,7 @@ agents:
 async def question_id(database: Database) -> str:
     """A journal with an answered question, a parked turn and a refused delivery."""
     store, outbox = TurnStore(database), Outbox(database)
-    await AdmissionStore(database).record_account(HELPER, HELPER_USER)
+    await AdmissionStore(database).record_account(HELPER, HELPER_USER, NOW)
     await queue(database, turn("one"), turn("two"))
     asking = await queued(database, "one")
     outcome = outcome_of(asking, REPLY, 5)
@@ -71,7 +72,7 @@ async def question_id(database: Database) -> str:
     )
     await store.park(turn("two").turn_id, "it failed", delivery("parked", "notice"), NOW)
     await record(database, delivery("unwanted"))
-    await outbox.refuse(DeliveryId("unwanted"), "not here", NOW)
+    await outbox.refuse(DeliveryId("unwanted"), "not here", NOW, edit_without_buttons)
     return question_id
 
 
@@ -115,6 +116,16 @@ def test_questions_are_told_as_shown(question_id: str, told: Told) -> None:
 
     assert question["question_id"] == question_id
     assert keys([question]) == keys(shown("questions"))
+
+
+def test_questions_are_exported_one_a_line_as_shown(question_id: str, told: Told) -> None:
+    (line,) = told("export").splitlines()
+    exported = json.loads(line)
+
+    assert (exported["question_id"], exported["revision"]) == (question_id, 1)
+    assert exported["answered_at"] == exported["selection"]["answered_at"]
+    assert keys(exported) == keys(shown("export"))
+    assert told("export", "--json").splitlines() == [line]
 
 
 @pytest.mark.usefixtures("question_id")

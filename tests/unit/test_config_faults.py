@@ -199,7 +199,6 @@ def test_a_key_of_another_backend_is_told_to_belong_there(tmp_path: Path) -> Non
         (with_agent_key("questions: {mode: both}"), "agents.one.questions.mode"),
         (with_agent_key("questions: {expires_in: 24h}"), "agents.one.questions.expires_in"),
         (with_agent_key("questions: {expires_in: 5}"), "agents.one.questions.expires_in"),
-        ("keep: 90d\n" + SMALL, "keep"),
     ],
 )
 def test_what_has_no_function_yet_is_not_in_this_version(tmp_path: Path, text: str, path: str) -> None:
@@ -207,6 +206,14 @@ def test_what_has_no_function_yet_is_not_in_this_version(tmp_path: Path, text: s
 
     assert fault.path == path
     assert "not in this version" in fault.message
+
+
+@pytest.mark.parametrize("keep", ["23h", "0d", "366d", "90"])
+def test_texts_are_kept_for_a_day_at_least(tmp_path: Path, keep: str) -> None:
+    fault = only_fault(tmp_path, f"keep: {keep}\n{SMALL}")
+
+    assert fault.path == "keep"
+    assert ("at least 1d" in fault.message) == (keep == "23h")
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def documented_default(field: FieldInfo) -> str:
         return "required"
     match field.default:
         case timedelta() as time:
-            return f"`{time.total_seconds():g}s`"
+            return f"`{time.days}d`" if time.days else f"`{time.total_seconds():g}s`"
         case Path() as path:
             return f"`./{path}`"
         case BaseModel():
@@ -109,7 +109,8 @@ def test_overview_links_every_command() -> None:
 
 
 def test_every_state_of_the_journal_is_named() -> None:
-    migration = (ROOT / "mindbridge/journal/migrations/0001_initial.sql").read_text("utf-8")
+    scripts = sorted((ROOT / "mindbridge/journal/migrations").glob("*.sql"))
+    migration = "".join(script.read_text("utf-8") for script in scripts)
     states = {
         state.strip(" '")
         for check in migration.split("CHECK (")[1:]

@@ -4,6 +4,12 @@ ALTER TABLE accounts ADD COLUMN limited_at INTEGER NOT NULL DEFAULT 0;
 
 ALTER TABLE sightings ADD COLUMN seen_at INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE messages ADD COLUMN said_at INTEGER NOT NULL DEFAULT 0;
+-- Of what is there already, no time was kept: it is as old as this.
+UPDATE sightings SET seen_at = CAST(strftime('%s', 'now') AS INTEGER) * 1000;
+UPDATE messages SET said_at = CAST(strftime('%s', 'now') AS INTEGER) * 1000;
+
+-- expired: its texts are gone, it was settled longer ago than they are kept.
+ALTER TABLE turns ADD COLUMN expired INTEGER NOT NULL DEFAULT 0;
 
 -- Events of an account's own that came back with a transaction id of which the journal knows no delivery (yet): after a
 -- backup was put back, the turn that sent them runs once more.
@@ -41,7 +47,8 @@ CREATE TABLE new_questions (
   asked_ts INTEGER,
   opened_seq INTEGER,
   closed_seq INTEGER,
-  closed_at INTEGER
+  closed_at INTEGER,
+  expired INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 INSERT INTO new_questions (seq, question_id, agent, room_id, thread_id, turn_id, delivery_id, event_id, requester, text,
     part, state, revision, recorded_at, asked_ts, opened_seq, closed_seq, closed_at)
@@ -79,7 +86,8 @@ CREATE TABLE new_deliveries (
   event_id TEXT,
   error TEXT,
   recorded_at INTEGER NOT NULL,
-  settled_at INTEGER
+  settled_at INTEGER,
+  expired INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 INSERT INTO new_deliveries (seq, delivery_id, agent, room_id, kind, rank, turn_id, question_id, target_id, after_turn,
     content, state, attempted_since, event_id, error, recorded_at, settled_at)
@@ -94,8 +102,15 @@ CREATE INDEX deliveries_by_event ON deliveries (event_id) WHERE event_id IS NOT 
 CREATE INDEX deliveries_of_question ON deliveries (question_id) WHERE question_id IS NOT NULL;
 CREATE INDEX deliveries_of_turn ON deliveries (turn_id) WHERE turn_id IS NOT NULL;
 
--- What retention looks for: settled things, the oldest first.
-CREATE INDEX turns_settled ON turns (ended_at) WHERE state = 'done';
-CREATE INDEX questions_settled ON questions (closed_at) WHERE closed_at IS NOT NULL;
-CREATE INDEX deliveries_settled ON deliveries (settled_at) WHERE settled_at IS NOT NULL;
+-- What retention looks for: settled things, the oldest first, those apart whose texts are gone already.
+CREATE INDEX turns_settled ON turns (expired, ended_at) WHERE state = 'done';
+CREATE INDEX questions_settled ON questions (expired, closed_at) WHERE closed_at IS NOT NULL;
+CREATE INDEX deliveries_settled ON deliveries (expired, settled_at) WHERE settled_at IS NOT NULL;
 CREATE INDEX verdicts_by_age ON verdicts (decided_at);
+CREATE INDEX messages_by_age ON messages (said_at);
+CREATE INDEX echoes_by_age ON echoes (seen_at);
+CREATE INDEX utterances_by_age ON utterances (seq);
+-- What is not to be forgotten: the words that a turn is still to be run for, and what refers to a turn.
+CREATE INDEX turns_unsettled ON turns (source_event_id) WHERE state <> 'done';
+CREATE INDEX questions_of_turn ON questions (turn_id);
+CREATE INDEX problems_of_turn ON problems (turn_id);
