@@ -68,6 +68,9 @@ class Session:
         """
         try:
             await self._open()
+            # aiohttp sends a PUT again by itself where the connection broke. Only what looks into the room first may.
+            if self._client.client_session is not None:
+                self._client.client_session._retry_connection = False  # noqa: SLF001 - aiohttp has no setting for it
         except TokenRejected as error:
             raise AccountUnusable(f"{error}; configure a new access token of this account, or its password") from error
         except Refused as error:

@@ -1,0 +1,169 @@
+"""The homeserver took an event and its answer never arrived: it is there once all the same (contract, section 7.2).
+
+The homeserver has forgotten each transaction id at once: only looking into the room shows what is there.
+"""
+
+import asyncio
+import signal
+
+import pytest
+from aiohttp import web
+
+from tests.live.bridge import Bridge
+from tests.live.conftest import NewBridge, NewPerson, NewProxy
+from tests.live.conversation import ask, buttons_of, hear_from, is_edit_of, is_message, is_question, room_with, said_in
+from tests.live.person import Event, Person
+from tests.live.proxy import SEND, Action, Next, Proxy, Request, forget_transactions, lose, refuse, refuse_with
+from tests.live.waiting import wait_until
+
+MESSAGE, BUTTON, REDACTION = "/send/m.room.message/", "/send/m.reaction/", "/redact/"
+EVERY_KIND = {
+    "message": (MESSAGE, lambda body: "m.new_content" not in body),
+    "button": (BUTTON, lambda _: True),
+    "edit": (MESSAGE, lambda body: "m.new_content" in body),
+    "redaction": (REDACTION, lambda _: True),
+}
+
+
+async def events_of(alice: Person, room: str, account: str) -> list[Event]:
+    """All that the account has sent into the room up to now, in order, redacted buttons as well."""
+    mark = await alice.send_text(room, "mark", msgtype="m.notice")
+    await alice.wait_for(room, lambda event: event["event_id"] == mark)
+    sent = [event for event in alice.timeline(room) if event["sender"] == account]
+    return [event for event in sent if event["type"] != "m.room.member"]
+
+
+def shape(events: list[Event]) -> list[str]:
+    return sorted(
+        "edit" if "m.new_content" in event["content"] else str(event["type"]).removeprefix("m.") for event in events
+    )
+
+
+WHOLE = ["edit", "reaction", "reaction", "room.message", "room.message", "room.redaction", "room.redaction"]
+
+
+async def is_settled(bridge: Bridge) -> bool:
+    [agent] = bridge.journal.status()["agents"]
+    return not {"pending", "attempted"} & set(agent["deliveries"])
+
+
+@pytest.mark.parametrize("kind", EVERY_KIND)
+async def test_lost_answers_of_the_server_double_nothing(
+    kind: str, new_bridge: NewBridge, new_person: NewPerson, new_proxy: NewProxy
+) -> None:
+    alice, proxy = await new_person("Alice"), await new_proxy()
+    bridge = await new_bridge(homeserver=proxy.url)
+    path, wanted = EVERY_KIND[kind]
+    proxy.rule(forget_transactions(), "PUT", SEND)
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id())
+    losing = proxy.rule(lose, "PUT", path, body=wanted, times=3)
+    question = await ask(alice, room)
+    await alice.react(room, question["event_id"], "🔍")
+    await alice.wait_for(room, is_message("You chose Careful and manual."))
+    await alice.wait_for(room, is_edit_of(question["event_id"]))
+    await wait_until(lambda: is_settled(bridge))
+    assert losing.done > 0
+    assert shape(await events_of(alice, room, bridge.user_id())) == WHOLE
+    assert await buttons_of(alice, room, question["event_id"]) == []
+    assert bridge.journal.status()["agents"][0]["deliveries"] == {"sent": 7}
+
+
+async def lose_then_stop(proxy: Proxy, bridge: Bridge, path: str) -> None:
+    """Kills the bridge when the server has taken an event of a kind and not answered yet."""
+    taken, never = asyncio.Event(), asyncio.Event()
+
+    async def forward_and_hang(_request: Request, forward: Next) -> web.StreamResponse:
+        answer = await forward()
+        taken.set()
+        await never.wait()
+        return answer
+
+    held = proxy.rule(forward_and_hang, "PUT", path, times=1)
+    async with asyncio.timeout(20):
+        await taken.wait()
+    await bridge.stop(signal.SIGKILL)
+    proxy.remove(held)
+
+
+@pytest.mark.parametrize("path", [MESSAGE, BUTTON], ids=["message", "button"])
+@pytest.mark.parametrize("device", ["same device", "another device"])
+async def test_what_was_under_way_at_a_crash_is_found_in_the_room(
+    path: str, device: str, new_bridge: NewBridge, new_person: NewPerson, new_proxy: NewProxy
+) -> None:
+    """R3"""
+    alice, proxy = await new_person("Alice"), await new_proxy()
+    bridge = await new_bridge(homeserver=proxy.url)
+    proxy.rule(forget_transactions(), "PUT", SEND)
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id())
+    killing = asyncio.create_task(lose_then_stop(proxy, bridge, path))
+    await alice.send_text(room, "ask me")
+    await killing
+    if device == "another device":
+        (bridge.folder / "journal" / "devices" / "assistant.json").unlink()
+    await bridge.start()
+    question = await alice.wait_for(room, is_question())
+    await wait_until(lambda: is_settled(bridge))
+    assert await buttons_of(alice, room, question["event_id"]) == ["🚀", "🔍\ufe0f"]
+    await alice.react(room, question["event_id"], "🚀")
+    await alice.wait_for(room, is_edit_of(question["event_id"]))
+    await wait_until(lambda: is_settled(bridge))
+    assert shape(await events_of(alice, room, bridge.user_id())) == WHOLE
+    assert len({turn["turn_id"] for turn in bridge.turns()}) == len(bridge.turns()) == 2
+
+
+async def test_what_cannot_be_told_is_uncertain_and_not_sent_again(
+    new_bridge: NewBridge, new_person: NewPerson, new_proxy: NewProxy
+) -> None:
+    alice, proxy = await new_person("Alice"), await new_proxy()
+    bridge = await new_bridge(homeserver=proxy.url)
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id())
+    # The event never arrives, so that no echo can tell, and the history can't be read.
+    lost = proxy.rule(refuse, "PUT", MESSAGE, body=lambda body: "dev.mindbridge.question" in body)
+    proxy.rule(refuse_with(403, "M_FORBIDDEN"), "GET", "/messages$")
+    await alice.send_text(room, "ask me")
+    await wait_until(lambda: bool(bridge.journal.status()["uncertain"]))
+    proxy.remove(lost)
+    await hear_from(alice, room, bridge.user_id())
+    [uncertain] = bridge.journal.status()["uncertain"]
+    assert (uncertain["kind"], uncertain["room_id"]) == ("message", room)
+    assert not any(is_question()(event) for event in alice.timeline(room))
+    assert said_in(alice, room, bridge.user_id())[0].startswith("You said: Still there?")
+    status, output, _ = await bridge.command("journal", "status")
+    assert status == 0
+    assert f"uncertain message {uncertain['delivery_id']}" in output
+
+
+async def test_answer_that_arrives_before_the_question_was_acknowledged_counts(
+    new_bridge: NewBridge, new_person: NewPerson, new_proxy: NewProxy
+) -> None:
+    """R11"""
+    alice, proxy = await new_person("Alice"), await new_proxy()
+    bridge = await new_bridge(homeserver=proxy.url)
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id())
+    released = asyncio.Event()
+    held = proxy.rule(_late(released), "PUT", MESSAGE, body=lambda body: "dev.mindbridge.question" in body)
+    await alice.send_text(room, "ask me")
+    question = await alice.wait_for(room, is_question())
+    click = await alice.react(room, question["event_id"], "🔍")
+    await wait_until(lambda: len(bridge.turns()) == 2)
+    assert bridge.turns()[1]["selection"]["source_event_id"] == click
+    released.set()
+    proxy.remove(held)
+    await alice.wait_for(room, is_message("You chose Careful and manual."))
+    await wait_until(lambda: is_settled(bridge))
+    assert await buttons_of(alice, room, question["event_id"]) == []
+
+
+def _late(released: asyncio.Event) -> Action:
+    """Forwards at once and answers when released."""
+
+    async def act(_request: Request, forward: Next) -> web.StreamResponse:
+        answer = await forward()
+        await released.wait()
+        return answer
+
+    return act
