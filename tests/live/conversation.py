@@ -3,6 +3,7 @@
 import json
 import secrets
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from tests.live.person import Event, Person
 
@@ -96,9 +97,9 @@ def block(question: str, *options: str | tuple[str, str] | Event) -> str:
     return f"```interactive\n{payload}\n```"
 
 
-async def room_with(person: Person, *accounts: str, others: Iterable[Person] = (), **more: object) -> str:
+async def room_with(person: Person, *accounts: str, others: Iterable[Person] = (), **more: Any) -> str:
     """A new room of the person's in which these accounts and other people are as well."""
-    room = await person.create_room(invite=[*accounts, *(other.user_id for other in others)], **more)  # type: ignore[arg-type]
+    room = await person.create_room(invite=[*accounts, *(other.user_id for other in others)], **more)
     for other in others:
         await other.join(room)
     for account in accounts:

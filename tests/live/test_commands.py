@@ -55,6 +55,7 @@ async def test_journal_tells_what_happened(
         ],
         "parked": [],
         "refused": [],
+        "uncertain": [],
     }
     asked, answered = bridge.turns()
     selection = answered["selection"]
@@ -65,6 +66,7 @@ async def test_journal_tells_what_happened(
         "thread_id": root,
         "event_id": question["event_id"],
         "state": "answered",
+        "close_reason": None,
         "question_text": "What approach would you prefer?",
         "requester": alice.user_id,
         "turn_id": asked["turn_id"],
@@ -83,6 +85,7 @@ async def test_journal_tells_what_happened(
             "source_event_id": click,
             "turn_id": answered["turn_id"],
         },
+        "expired": False,
     }
     assert told("questions") == [entry]
     shown = told("show", selection["question_id"])

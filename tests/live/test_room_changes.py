@@ -1,0 +1,186 @@
+"""Questions whose message, room or agent goes away (contract, sections 4 and 7)."""
+
+from typing import Any
+
+from tests.live.bridge import Bridge
+from tests.live.conftest import NewBridge, NewPerson, NewProxy
+from tests.live.conversation import (
+    ask,
+    buttons_of,
+    hear_from,
+    is_edit_of,
+    is_join_of,
+    is_message,
+    is_notice,
+    room_with,
+    root_of,
+)
+from tests.live.proxy import refuse_with
+from tests.live.waiting import wait_until
+
+PUBLIC: dict[str, Any] = {"preset": "public_chat"}
+
+
+def states(bridge: Bridge) -> list[tuple[str, str | None]]:
+    return [(each["state"], each["close_reason"]) for each in bridge.journal.questions()]
+
+
+async def test_room_upgrade_is_followed_and_open_questions_are_closed_with_a_word(
+    new_bridge: NewBridge, new_person: NewPerson
+) -> None:
+    """A5"""
+    alice, bridge = await new_person("Alice"), await new_bridge()
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id(), **PUBLIC)
+    question = await ask(alice, room)
+    answer = await alice.call("POST", "rooms", room, "upgrade", json={"new_version": "11"})
+    new_room = answer["replacement_room"]
+    await alice.wait_for(new_room, is_join_of(bridge.user_id()))
+    word = await alice.wait_for(new_room, is_notice(bridge.user_id()))
+    assert "closed" in word["content"]["body"]
+    assert states(bridge) == [("closed", "room_upgraded")]
+    await hear_from(alice, new_room, bridge.user_id())
+    late = await alice.react(room, question["event_id"], "🚀")
+    await wait_until(lambda: bridge.verdict(late) == "question_closed")
+    assert [turn["kind"] for turn in bridge.turns()] == ["message", "message"]
+
+
+async def test_room_upgrade_while_the_bridge_was_down_is_followed_by_invitation(
+    new_bridge: NewBridge, new_person: NewPerson
+) -> None:
+    alice, bridge = await new_person("Alice"), await new_bridge()
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id())
+    await ask(alice, room)
+    assert await bridge.stop() == 0
+    answer = await alice.call("POST", "rooms", room, "upgrade", json={"new_version": "11"})
+    new_room = answer["replacement_room"]
+    await alice.invite(new_room, bridge.user_id())
+    await bridge.start()
+    await alice.wait_for(new_room, is_join_of(bridge.user_id()))
+    await alice.wait_for(new_room, is_notice(bridge.user_id()))
+    assert states(bridge) == [("closed", "room_upgraded")]
+
+
+async def test_upgrade_by_someone_who_is_not_allowed_is_not_followed(
+    new_bridge: NewBridge, new_person: NewPerson
+) -> None:
+    alice, mallory, bridge = await new_person("Alice"), await new_person("Mallory"), await new_bridge()
+    bridge.config["access"] = {"users": [alice.user_id]}
+    bridge.prepare()
+    await bridge.start()
+    power: dict[str, Any] = {"power_level_content_override": {"users": {alice.user_id: 100, mallory.user_id: 100}}}
+    # Room version 11: in later ones only the creator is above the others.
+    room = await room_with(alice, bridge.user_id(), others=[mallory], room_version="11", **power, **PUBLIC)
+    await ask(alice, room, mentions=[bridge.user_id()])
+    trap = await mallory.create_room(preset="public_chat")
+    body = {"body": "moved", "replacement_room": trap}
+    await mallory.call("PUT", "rooms", room, "state", "m.room.tombstone", "", json=body)
+    await wait_until(lambda: states(bridge) == [("closed", "room_upgraded")])
+    await hear_from(alice, room, bridge.user_id())
+    assert bridge.user_id() not in await mallory.members(trap)
+
+
+async def test_redacted_question_is_closed_and_answers_nothing(new_bridge: NewBridge, new_person: NewPerson) -> None:
+    alice, bridge = await new_person("Alice"), await new_bridge()
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id())
+    question = await ask(alice, room)
+    redaction = await alice.redact(room, question["event_id"])
+    typed = await alice.send_text(room, "1", thread=root_of(question))
+    await hear_from(alice, room, bridge.user_id())
+    assert states(bridge) == [("closed", "question_redacted")]
+    assert bridge.verdict(redaction) == "question_closed"
+    assert bridge.verdict(typed) is None
+    assert [turn["text"] for turn in bridge.turns()][1] == "1"
+    assert [turn["kind"] for turn in bridge.turns()] == ["message"] * 3
+
+
+async def test_questions_of_a_room_that_was_left_are_closed(new_bridge: NewBridge, new_person: NewPerson) -> None:
+    alice, bridge = await new_person("Alice"), await new_bridge()
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id())
+    await ask(alice, room)
+    await alice.call("POST", "rooms", room, "kick", json={"user_id": bridge.user_id()})
+    await wait_until(lambda: states(bridge) == [("closed", "room_left")])
+    again = await room_with(alice, bridge.user_id())
+    await hear_from(alice, again, bridge.user_id())
+    assert bridge.journal.status()["refused"] == []
+
+
+async def test_questions_of_an_agent_that_was_removed_are_closed_and_say_so_when_it_is_back(
+    new_bridge: NewBridge, new_person: NewPerson
+) -> None:
+    alice, bridge = await new_person("Alice"), await new_bridge("assistant", "helper")
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id(), bridge.user_id("helper"))
+    question = await ask(alice, room, mentions=[bridge.user_id("helper")])
+    assert await bridge.stop() == 0
+    helper = bridge.config["agents"].pop("helper")
+    bridge.prepare()
+    await bridge.start()
+    assert states(bridge) == [("closed", "agent_removed")]
+    await alice.react(room, question["event_id"], "🚀")
+    await hear_from(alice, room, bridge.user_id())
+    assert bridge.turns("helper")[1:] == []
+    assert await bridge.stop() == 0
+    bridge.config["agents"]["helper"] = helper
+    bridge.prepare()
+    await bridge.start()
+    closed = await alice.wait_for(room, is_edit_of(question["event_id"]))
+    assert closed["content"]["m.new_content"]["dev.mindbridge.question"]["state"] == "closed"
+
+
+async def test_question_without_buttons_says_so_and_is_answered_by_number(
+    new_bridge: NewBridge, new_person: NewPerson
+) -> None:
+    alice, bridge = await new_person("Alice"), await new_bridge()
+    await bridge.start()
+    levels: dict[str, Any] = {"power_level_content_override": {"events": {"m.reaction": 50}}}
+    room = await room_with(alice, bridge.user_id(), **levels)
+    await alice.send_text(room, "ask me")
+    question = await alice.wait_for(room, is_message("What approach"))
+    edit = await alice.wait_for(room, is_edit_of(question["event_id"]))
+    assert "type the number" in edit["content"]["m.new_content"]["body"]
+    assert "React" not in edit["content"]["m.new_content"]["body"]
+    assert edit["content"]["m.new_content"]["dev.mindbridge.question"]["state"] == "open"
+    assert await buttons_of(alice, room, question["event_id"]) == []
+    await alice.send_text(room, "2", thread=root_of(question))
+    await alice.wait_for(room, is_message("You chose Careful and manual."))
+    [refused] = bridge.journal.status()["refused"]
+    assert refused["kind"] == "button"
+    assert "M_FORBIDDEN" in refused["error"]
+
+
+async def test_question_that_could_not_be_posted_has_failed_and_its_agent_is_told(
+    new_bridge: NewBridge, new_person: NewPerson, new_proxy: NewProxy
+) -> None:
+    alice, proxy = await new_person("Alice"), await new_proxy()
+    bridge = await new_bridge(homeserver=proxy.url)
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id())
+    refusal = refuse_with(413, "M_TOO_LARGE")
+    proxy.rule(refusal, "PUT", "/send/", body=lambda body: "dev.mindbridge.question" in body)
+    root = await alice.send_text(room, "ask me")
+    await wait_until(lambda: states(bridge) == [("failed", None)])
+    await alice.send_text(room, "what now?", thread=root)
+    await alice.wait_for(room, is_message("You said: what now?"))
+    [problem] = bridge.turns()[1]["problems"]
+    assert problem["code"] == "question_not_posted"
+    assert "M_TOO_LARGE" in problem["message"]
+    assert proxy.seen("PUT", "/send/m.reaction/") == []
+
+
+async def test_quiet_agent_tells_nobody_that_an_answer_was_not_taken(
+    new_bridge: NewBridge, new_person: NewPerson
+) -> None:
+    alice = await new_person("Alice")
+    bridge = await new_bridge(settings={"assistant": {"questions": {"quiet": True}}})
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id())
+    question = await ask(alice, room)
+    await alice.react(room, question["event_id"], "🚀")
+    late = await alice.react(room, question["event_id"], "🔍")
+    await hear_from(alice, room, bridge.user_id())
+    assert bridge.verdict(late) == "already_answered"
+    assert not any(is_notice()(event) for event in alice.timeline(room))
