@@ -15,10 +15,18 @@ from mindbridge.steps import Step
 
 
 async def record_deliveries(transaction: Transaction, deliveries: Sequence[NewDelivery], now: int) -> None:
-    """Records outgoing events; one that is recorded already stays as it is."""
+    """Records outgoing events; one that is recorded already stays as it is.
+
+    Those are taken as sent that the room holds already: after a backup was put back, what caused them happens again.
+    """
     await transaction.many(
         "record_delivery", [asdict(delivery) | {"rank": RANKS[delivery.kind], "now": now} for delivery in deliveries]
     )
+    recorded = json.dumps([delivery.delivery_id for delivery in deliveries])
+    for echo in await transaction.all("echoes_of", {"deliveries": recorded}):
+        await _acknowledge(transaction, echo["transaction_id"], echo["event_id"], now)
+        found = {"delivery_id": echo["transaction_id"], "asked_ts": echo["server_ts"]}
+        await transaction.run("open_question_found", found)
 
 
 async def withdraw_buttons(transaction: Transaction, question: QuestionId, after_turn: TurnId, now: int) -> None:
@@ -43,14 +51,6 @@ async def withdraw_buttons(transaction: Transaction, question: QuestionId, after
 def unanswered(row: Row) -> Unanswered:
     """The question of a row."""
     return Unanswered(**{each.name: row[each.name] for each in fields(Unanswered)})
-
-
-async def settle_echoed(transaction: Transaction, deliveries: Sequence[NewDelivery], now: int) -> None:
-    """Takes those as sent that the room holds already: after a backup was put back, their turn ran once more."""
-    ids_of_deliveries = json.dumps([delivery.delivery_id for delivery in deliveries])
-    for echo in await transaction.all("echoes_of", {"deliveries": ids_of_deliveries}):
-        await _acknowledge(transaction, echo["transaction_id"], echo["event_id"], now)
-        await transaction.run("open_question_found", {"delivery_id": echo["transaction_id"], "asked_ts": None})
 
 
 async def _acknowledge(transaction: Transaction, delivery: DeliveryId, event_id: EventId | None, now: int) -> None:

@@ -114,7 +114,8 @@ SELECT :delivery_id, :event_id, :now WHERE NOT EXISTS (SELECT 1 FROM deliveries 
 ON CONFLICT DO NOTHING
 
 -- name: echoes_of
-SELECT transaction_id, event_id FROM echoes WHERE transaction_id IN (SELECT value FROM json_each(:deliveries))
+SELECT e.transaction_id, e.event_id, (SELECT MAX(s.server_ts) FROM sightings AS s WHERE s.event_id = e.event_id) AS server_ts
+FROM echoes AS e WHERE e.transaction_id IN (SELECT value FROM json_each(:deliveries))
 
 -- name: acknowledge_delivery
 UPDATE deliveries SET state = 'sent', event_id = :event_id, error = NULL, settled_at = :now

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, fields
 
 from mindbridge.ids import AgentName, DeliveryId, EventId, QuestionId, TurnId, UserId
 from mindbridge.journal.database import Database, Row
-from mindbridge.journal.outbox import record_deliveries, settle_echoed, unanswered, withdraw_buttons
+from mindbridge.journal.outbox import record_deliveries, unanswered, withdraw_buttons
 from mindbridge.journal.records import NewDelivery, NewQuestion, QueuedTurn, TurnContext, Unanswered
 from mindbridge.questions.lifecycle import Happening, State, after
 from mindbridge.questions.model import Problem, ProblemCode
@@ -99,7 +99,6 @@ class TurnStore:
                     deliveries.append(outcome.supersede(unanswered(row)))
                 await transaction.run("record_question", place | asdict(outcome.question) | {"now": now})
             await record_deliveries(transaction, deliveries, now)
-            await settle_echoed(transaction, deliveries, now)
             await transaction.run("requeue_parked_turns", {"agent": turn.agent})
         return True
 

@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 import stat
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,27 @@ from typing import Any
 import pytest
 
 from mindbridge.cli.main import main
+from mindbridge.ids import DeliveryId, EventId
 from mindbridge.journal import backup
 from mindbridge.journal.backup import back_up
 from mindbridge.journal.database import FILE_NAME, Database, JournalDamaged, JournalError
+from mindbridge.journal.records import Acknowledged
 from mindbridge.steps import Step
-from tests.journal.sample_rows import admit, asking, delivery, end, everything, queue, record, send_all, turn, value
+from tests.journal.sample_rows import (
+    NOW,
+    admit,
+    asking,
+    delivery,
+    end,
+    everything,
+    queue,
+    record,
+    rows,
+    send_all,
+    sighting,
+    turn,
+    value,
+)
 
 WHEN = datetime(2026, 11, 30, 12, tzinfo=UTC)
 CONFIGURATION = """\
@@ -118,6 +135,24 @@ def test_copy_of_a_copy_is_marked_as_well(home: Path, target: Path, tmp_path: Pa
     back_up(put_back(target, tmp_path / "second"), target, WHEN.replace(hour=13))
 
     assert all_rows(target)["facts"] == [("restored", "2026-11-30T13:00:00Z")]
+
+
+async def test_what_came_back_before_it_was_recorded_is_not_sent_again(database: Database) -> None:
+    came_back = [
+        Acknowledged(delivery_id=DeliveryId(name), event_id=EventId(f"$event of {name}"))
+        for name in ("q", "q button 1", "q button 2", "edit", "notice")
+    ]
+    await admit(database, acknowledged=came_back, sightings=[replace(sighting("$event of q", 1), server_ts=NOW - 5)])
+    await queue(database, turn("one"))
+
+    await end(database, "one", asking())
+    await admit(database, deliveries=[delivery("edit", "edit"), delivery("notice", "notice"), delivery("new")])
+
+    assert [each.delivery_id for each in await send_all(database)] == ["new"]
+    assert value(database, "SELECT COUNT(*) FROM deliveries WHERE event_id = '$event of ' || delivery_id") == 6
+    assert rows(database, "SELECT state, event_id, asked_ts, compare FROM questions") == [
+        ("open", "$event of q", NOW - 5, 1)
+    ]
 
 
 # What can't be
