@@ -22,6 +22,10 @@ from mindbridge.steps import Step, reached
 log = logging.getLogger(__name__)
 
 LULL_SECONDS = 0.25
+RECENT_MS = 5 * 60 * 1000
+"""What was sent so long before a start still counts against the account's budget."""
+
+_WORDS = frozenset({"message", "notice"})
 
 _STEPS = {
     "message": Step.SEND_MESSAGE,
@@ -56,9 +60,7 @@ class Deliverer:
             TokenRejected: the account can't be used any more.
         """
         delays = growing_delays()
-        held_until, learned = await self._outbox.limits(self._session.agent)
-        if learned is not None:
-            self._budget = Budget(**json.loads(learned))
+        held_until = await self._remember()
         sent: Acknowledged | None = None
         while True:
             if (held_for := held_until - self._now()) > 0:
@@ -83,6 +85,17 @@ class Deliverer:
                 await self._rest(asyncio.sleep(delay))
             else:
                 delays = growing_delays()
+
+    async def _remember(self) -> int:
+        """Takes up what is known of the account's limits; the time until which it must not send."""
+        agent = self._session.agent
+        held_until, learned = await self._outbox.limits(agent)
+        if learned is not None:
+            self._budget = Budget(**json.loads(learned))
+        recently = max(self._budget.at_ms, self._now() - RECENT_MS)
+        for at, kind in await self._outbox.sent_since(agent, recently):
+            self._budget = self._budget.sent(at, is_message=kind in _WORDS)
+        return held_until
 
     async def _hold(self, delivery: Delivery, error: Limited) -> int:
         """Notes that the account has to wait; until when."""
@@ -124,8 +137,8 @@ class Deliverer:
             await self._refused(delivery, error)
             return None
         before = self._budget
-        self._budget = before.sent(self._now(), is_message=delivery.kind in {"message", "notice"})
-        if self._budget.burst != before.burst:
+        self._budget = before.sent(self._now(), is_message=delivery.kind in _WORDS)
+        if (self._budget.burst, self._budget.per_second) != (before.burst, before.per_second):
             await self._outbox.learn(self._session.agent, json.dumps(asdict(self._budget)))
         log.info("sent delivery_id=%s kind=%s event_id=%s", delivery.delivery_id, delivery.kind, event_id)
         return Acknowledged(delivery_id=delivery.delivery_id, event_id=event_id)

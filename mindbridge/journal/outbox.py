@@ -8,7 +8,7 @@ from typing import Literal
 from mindbridge import ids
 from mindbridge.ids import AgentName, DeliveryId, EventId, QuestionId, TurnId
 from mindbridge.journal.database import Database, Row, Transaction
-from mindbridge.journal.records import RANKS, Acknowledged, Delivery, NewDelivery, Unanswered
+from mindbridge.journal.records import RANKS, Acknowledged, Delivery, DeliveryKind, NewDelivery, Unanswered
 from mindbridge.questions.lifecycle import Happening, State, after
 from mindbridge.questions.model import ProblemCode
 from mindbridge.steps import Step
@@ -182,6 +182,12 @@ class Outbox:
         """Keeps what was learned of the server's limits for the agent's account, as JSON."""
         async with self._database.transaction(Step.LEARN) as transaction:
             await transaction.run("learn_budget", {"agent": agent, "budget": budget})
+
+    async def sent_since(self, agent: AgentName, time: int) -> list[tuple[int, DeliveryKind]]:
+        """When the agent's account sent something after `time`, and what."""
+        async with self._database.reading() as transaction:
+            rows = await transaction.all("sent_since", {"agent": agent, "time": time})
+        return [(row["settled_at"], row["kind"]) for row in rows]
 
     async def limits(self, agent: AgentName) -> tuple[int, str | None]:
         """The time until which the agent's account must not send (0 when it may), and what was learned as JSON."""

@@ -292,6 +292,9 @@ UPDATE deliveries SET state = 'attempted', attempted_since =
   COALESCE(attempted_since, (SELECT next_batch FROM accounts AS a WHERE a.agent = deliveries.agent))
 WHERE state = 'pending'
 
+-- name: sent_since
+SELECT settled_at, kind FROM deliveries WHERE settled_at > :time AND agent = :agent AND state = 'sent' ORDER BY settled_at
+
 -- name: release_delivery
 UPDATE deliveries SET state = 'pending', attempted_since = NULL
 WHERE delivery_id = :delivery_id AND state = 'attempted'

@@ -226,8 +226,11 @@ class Session:
         if error.status_code in {"M_UNKNOWN_TOKEN", "M_MISSING_TOKEN"}:
             return TokenRejected(message)
         is_refused = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
-        if is_refused and status not in {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY}:
-            return Refused(message, error.status_code or f"HTTP {status}")
+        if is_refused and status not in {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY} and error.status_code:
+            return Refused(message, error.status_code)
+        # A proxy before the homeserver that finds none says 404 or so, in words of its own, but means it of a size.
+        if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+            return Refused(message, f"HTTP {status}")
         return Unreachable(message)
 
 
