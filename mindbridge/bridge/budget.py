@@ -18,7 +18,6 @@ LEARNED_FOR_MS = 24 * 60 * 60 * 1_000
 _RESERVE_SHARE, _RESERVE_MOST = 0.3, 3.0
 _PER_SECOND_LEAST, _PER_SECOND_MOST = 1 / 60, 1_000.0
 _BURST_MOST, _FLOAT_ERROR = 1e12, 1e-6
-_SURELY_NOT_DEFAULT = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +75,11 @@ class Budget:
     def limited(self, now_ms: int, retry_after_ms: int) -> Self:
         """The server refused an event at `now_ms`: it has room for one after `retry_after_ms` (429), absurd or not.
 
-        An event leaks out in that time at least, so the rate is at most its inverse. Where the first refusal comes at
-        another level than by Synapse's default, it is taken for at least half of that.
+        An event leaks out in that time at least, so the rate is at most its inverse.
         """
         now = self._at(now_ms)
         wait = min(max(retry_after_ms / 1_000, 1 / _PER_SECOND_MOST), 1 / _PER_SECOND_LEAST)
         burst, per_second = now.burst, now.per_second
-        if now.limited_at_ms is None and abs(now.level + 1 - DEFAULT_BURST) > _SURELY_NOT_DEFAULT:
-            per_second = max(per_second, 0.5 / wait)
         if now.full_at_ms is not None:
             passed = _seconds(now.full_at_ms, now_ms)
             if passed + wait >= 1:  # over shorter times the answers' delays would count
