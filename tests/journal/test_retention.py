@@ -4,11 +4,13 @@ import asyncio
 import json
 import re
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +23,7 @@ from mindbridge.events import RoomEvent
 from mindbridge.ids import DeliveryId, EventId, QuestionId, TurnId
 from mindbridge.journal import retention
 from mindbridge.journal.admissions import AdmissionStore
-from mindbridge.journal.database import QUERIES, Database, JournalDamaged, JournalError
+from mindbridge.journal.database import FILE_NAME, QUERIES, Database, JournalDamaged, JournalError, migrations
 from mindbridge.journal.outbox import Outbox
 from mindbridge.journal.records import Decisions, Membership
 from mindbridge.journal.reports import Reports
@@ -338,6 +340,26 @@ async def test_file_does_not_grow_when_as_much_is_forgotten_as_comes(database: D
 
     assert pages[0] < pages[3]
     assert pages[-1] < pages[6] * 1.1
+
+
+async def test_what_an_older_journal_holds_without_a_time_is_as_old_as_its_migration(tmp_path: Path) -> None:
+    home = tmp_path / "older"
+    home.mkdir()
+    with closing(sqlite3.connect(home / FILE_NAME)) as connection:
+        connection.executescript(f"{migrations()[0][1]} PRAGMA user_version = 1;")
+        connection.execute("INSERT INTO messages (room_id, sender, text) VALUES ('!room', '@alice:example.org', 'hi')")
+        for event in ("$one", "$two"):
+            sighted = "INSERT INTO sightings (agent, event_id, server_ts, judged) VALUES ('helper', ?, 1, 1)"
+            connection.execute(sighted, (event,))
+        connection.commit()
+    migrated = await Database.open(home)
+    now = time.time_ns() // 1_000_000
+
+    for days, left in ((0, (1, 2)), (89, (1, 2)), (91, (0, 1))):
+        await Retention(migrated, timedelta(days=90), lambda days=days: now + days * DAY).forget()  # type: ignore[misc]
+        counted = "SELECT (SELECT COUNT(*) FROM messages), (SELECT COUNT(*) FROM sightings)"
+        assert rows(migrated, counted) == [left]
+    await migrated.close()
 
 
 # Small transactions
