@@ -48,7 +48,7 @@ class Deliverer:
         self._outbox = outbox
         self._now = now
         self._budget = Budget.unknown()
-        self._stopping = False
+        self._stopping = asyncio.Event()
         self._resting = asyncio.Event()
         self._resting.set()
         self.bell = Bell()
@@ -63,13 +63,13 @@ class Deliverer:
         held_until = await self._remember()
         sent: Acknowledged | None = None
         while True:
-            if (held_for := held_until - self._now()) > 0:
-                await self._rest(asyncio.sleep(held_for / 1000))
+            if (held_for := held_until - self._now()) > 0 and await self._stops_within(held_for / 1000):
+                return
             wait = self._budget.wait_for_extra(self._now())
             delivery = await self._outbox.claim_next(self._session.agent, self._now(), sent, messages_only=wait > 0)
             sent = None
             if delivery is None:
-                if self._stopping:
+                if self._stopping.is_set():
                     return
                 await self._rest(self.bell.wait(wait / 1000 if wait else None))
                 continue
@@ -117,14 +117,22 @@ class Deliverer:
             async with asyncio.timeout(LULL_SECONDS):
                 await self._resting.wait()
 
-    async def _rest(self, pause: Awaitable[None]) -> None:
+    async def _rest(self, pause: Awaitable[object]) -> None:
         self._resting.set()
         await pause
         self._resting.clear()
 
+    async def _stops_within(self, seconds: float) -> bool:
+        """Waits until the account may send again; whether it was told to stop before that."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._rest(self._stopping.wait())
+        self._resting.clear()
+        return self._stopping.is_set()
+
     def stop(self) -> None:
-        """Lets `run` end when nothing is due any more."""
-        self._stopping = True
+        """Lets `run` end when nothing is due any more, or the account must not send."""
+        self._stopping.set()
         self.bell.ring()
 
     async def _deliver(self, delivery: Delivery) -> Acknowledged | None:

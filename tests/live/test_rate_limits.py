@@ -28,7 +28,6 @@ from tests.live.waiting import wait_until
 
 FIVE = [("🍎", "Apple"), ("🍌", "Banana"), ("🍒", "Cherry"), ("🍇", "Grapes"), ("🍐", "Pear")]
 KEYS = [emoji for emoji, _ in FIVE]
-BUTTON = "/send/m.reaction/"
 
 
 async def test_all_buttons_come_in_order_and_an_answer_meanwhile_is_taken_at_once(
@@ -49,9 +48,7 @@ async def test_all_buttons_come_in_order_and_an_answer_meanwhile_is_taken_at_onc
     second = await alice.wait_for(room, is_question("And which now?"))
     await alice.send_text(room, "4", thread=root_of(second))
     await alice.wait_for(room, is_message("You chose Grapes."))
-    closed = await alice.wait_for(room, is_edit_of(second["event_id"]), seconds=30)
-    assert closed["content"]["m.new_content"]["dev.mindbridge.question"]["state"] == "answered"
-    await wait_until(lambda: not {"pending", "attempted"} & set(bridge.journal.status()["agents"][0]["deliveries"]))
+    assert bridge.journal.status()["agents"][0]["deliveries"]["dropped"] > 0
     assert len(await buttons_of(alice, room, second["event_id"])) < len(KEYS)
 
 
@@ -86,24 +83,11 @@ async def test_redactions_are_dropped_when_the_account_was_limited_since_it_aske
     question = await ask(alice, room)
     limited = proxy.rule(limit(100), "PUT", "/send/m.room.message/", times=1)
     await alice.react(room, question["event_id"], "🚀")
-    await alice.wait_for(room, is_edit_of(question["event_id"]))
-    await wait_until(lambda: not {"pending", "attempted"} & set(bridge.journal.status()["agents"][0]["deliveries"]))
+    await wait_until(lambda: bridge.journal.status()["agents"][0]["deliveries"].get("dropped") == 2)
+    await alice.wait_for(room, is_message("You chose Fast and automated."))
     assert limited.done == 1
     assert proxy.seen("PUT", "/redact/") == []
     assert len(await buttons_of(alice, room, question["event_id"])) == 2
-
-
-async def test_a_limit_never_changes_the_order_of_buttons(
-    new_bridge: NewBridge, new_person: NewPerson, new_proxy: NewProxy
-) -> None:
-    alice, proxy = await new_person("Alice"), await new_proxy()
-    bridge = await new_bridge(homeserver=proxy.url)
-    bridge.script({"ask": block("Which fruit?", *FIVE)})
-    await bridge.start()
-    room = await room_with(alice, bridge.user_id())
-    proxy.rule(limit(50), "PUT", BUTTON, body=lambda body: body["m.relates_to"]["key"] == KEYS[1], times=1)
-    question = await ask(alice, room, "ask")
-    assert await buttons_of(alice, room, question["event_id"]) == KEYS
 
 
 @pytest.fixture
