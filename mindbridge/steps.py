@@ -31,6 +31,7 @@ class Step(StrEnum):
     LEARN = "learn"
     MARK_GAP = "mark_gap"
     PREPARE = "prepare"
+    CLOSE_OTHERWISE = "close_otherwise"
     FORGET = "forget"
     RETRY_TURN = "retry_turn"
     CALL_AGENT = "call_agent"

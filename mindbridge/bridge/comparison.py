@@ -6,11 +6,14 @@ from collections.abc import Callable, Collection
 from mindbridge.bridge.admission import decide, interest_of
 from mindbridge.bridge.roster import Roster
 from mindbridge.events import SyncBatch
-from mindbridge.ids import AgentName, EventId, QuestionId, RoomId
+from mindbridge.ids import AgentName, EventId
 from mindbridge.journal.admissions import AdmissionStore
-from mindbridge.journal.records import Decisions
+from mindbridge.journal.records import Comparable, Decisions
+from mindbridge.matrix.content import QUESTION_KEY, question_metadata
 from mindbridge.matrix.errors import Refused
 from mindbridge.matrix.session import Session
+from mindbridge.questions.lifecycle import State
+from mindbridge.questions.render import part_from_json
 
 log = logging.getLogger(__name__)
 
@@ -44,15 +47,34 @@ class Comparison:
             MatrixError: the server gave no usable answer; to be tried again.
         """
         marked = await self._store.to_compare(self._agent)
-        return [await self._compare(*question, upcoming) for question in marked]
+        return [await self._compare(question, upcoming) for question in marked if await self._is_as_posted(question)]
 
-    async def _compare(
-        self, question: QuestionId, room_id: RoomId, event_id: EventId, upcoming: Collection[EventId]
-    ) -> Decisions:
+    async def _is_as_posted(self, question: Comparable) -> bool:
+        """Whether the message in the room offers what the journal holds; if not, the question is closed.
+
+        After a backup was put back, an agent that is asked again may ask otherwise than it did.
+        """
+        asked = part_from_json(question.part).question
         try:
-            reactions = await self._session.past.reactions(room_id, event_id)
+            content = await self._session.past.content(question.room_id, question.event_id)
         except Refused as error:
-            log.warning("not_compared question_id=%s error=%s", question, error)
+            log.warning("not_compared question_id=%s error=%s", question.question_id, error)
+            return True
+        posted = content.get(QUESTION_KEY)
+        if asked is None or posted is None:
+            return True
+        if posted == question_metadata(question.question_id, asked, State.OPEN):
+            return True
+        log.warning("question_posted_otherwise question_id=%s; it is closed", question.question_id)
+        await self._store.close_posted_otherwise(question.question_id, self._now())
+        return False
+
+    async def _compare(self, question: Comparable, upcoming: Collection[EventId]) -> Decisions:
+        room_id = question.room_id
+        try:
+            reactions = await self._session.past.reactions(room_id, question.event_id)
+        except Refused as error:
+            log.warning("not_compared question_id=%s error=%s", question.question_id, error)
             reactions = ()
         missed = tuple(event for event in reactions if event.event_id not in upcoming)
         room = self._session.joined_room(room_id, missed)
@@ -63,7 +85,8 @@ class Comparison:
             None,
             lambda snapshot: decide(self._agent, batch, self._roster, snapshot),
             self._now(),
-            compared=question,
+            compared=question.question_id,
         )
-        log.info("compared question_id=%s reactions=%d new=%d", question, len(missed), len(decisions.sightings))
+        new = len(decisions.sightings)
+        log.info("compared question_id=%s reactions=%d new=%d", question.question_id, len(missed), new)
         return decisions

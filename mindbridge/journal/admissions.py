@@ -10,6 +10,7 @@ from mindbridge.journal.database import Database, Row, Transaction
 from mindbridge.journal.outbox import record_deliveries, withdraw_buttons
 from mindbridge.journal.records import (
     AskedQuestion,
+    Comparable,
     Decisions,
     Interest,
     Membership,
@@ -91,11 +92,18 @@ class AdmissionStore:
         async with self._database.transaction(Step.MARK_GAP) as transaction:
             await transaction.many("compare_questions_of_room", [{"agent": agent, "room_id": room} for room in rooms])
 
-    async def to_compare(self, agent: AgentName) -> list[tuple[QuestionId, RoomId, EventId]]:
-        """The agent's questions that are to be compared with the server, with their rooms and events."""
+    async def to_compare(self, agent: AgentName) -> list[Comparable]:
+        """The agent's questions that are to be compared with the server."""
         async with self._database.reading() as transaction:
             rows = await transaction.all("questions_to_compare", {"agent": agent})
-        return [(row["question_id"], row["room_id"], row["event_id"]) for row in rows]
+        return [Comparable(**dict(row)) for row in rows]
+
+    async def close_posted_otherwise(self, question: QuestionId, now: int) -> None:
+        """Closes a question whose message in the room offers something else than the journal holds."""
+        async with self._database.transaction(Step.CLOSE_OTHERWISE) as transaction:
+            closing = {"question_id": question, "state": State.CLOSED, "seq": None, "now": now}
+            await transaction.run("close_question", closing | {"reason": "posted_otherwise"})
+            await transaction.run("drop_unsent_buttons", closing)
 
     async def memberships_in(self, agent: AgentName, rooms: Sequence[RoomId]) -> dict[RoomId, Membership]:
         """What the journal knows of the account in these rooms."""

@@ -140,7 +140,7 @@ UPDATE questions SET compare = 1
 WHERE agent = :agent AND room_id = :room_id AND state = 'open' AND event_id IS NOT NULL
 
 -- name: questions_to_compare
-SELECT question_id, room_id, event_id FROM questions WHERE agent = :agent AND compare = 1 AND event_id IS NOT NULL
+SELECT question_id, room_id, event_id, part FROM questions WHERE agent = :agent AND compare = 1 AND event_id IS NOT NULL
 ORDER BY seq
 
 -- name: forget_sightings_of_unknown

@@ -12,7 +12,7 @@ from mindbridge.questions.model import Problem
 TurnKind = Literal["message", "selection"]
 DeliveryKind = Literal["message", "notice", "button", "edit", "redaction"]
 MembershipState = Literal["accepted", "refused", "joined", "left"]
-CloseReason = Literal["question_redacted", "room_left", "room_upgraded", "agent_removed"]
+CloseReason = Literal["question_redacted", "room_left", "room_upgraded", "agent_removed", "posted_otherwise"]
 
 RANKS: dict[DeliveryKind, int] = {"message": 0, "notice": 0, "button": 1, "edit": 2, "redaction": 3}
 """The order in which an account sends what is due: lower first, then as recorded."""
@@ -130,6 +130,16 @@ class Unanswered:
     delivery_id: DeliveryId
     agent: AgentName
     room_id: RoomId
+    part: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparable:
+    """A question that is to be compared with the server. `part` is its rendered message as JSON."""
+
+    question_id: QuestionId
+    room_id: RoomId
+    event_id: EventId
     part: str
 
 

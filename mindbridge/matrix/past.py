@@ -101,6 +101,12 @@ class Past:
         sources = self._relations(room_id, event_id, RelationshipType.replacement)
         return await self._own(sources, lambda each: each.get("m.new_content") == content["m.new_content"])
 
+    async def content(self, room_id: RoomId, event_id: EventId) -> dict[str, Any]:
+        """What an event said when it was sent; empty once it was redacted."""
+        answer = await self._ask("event", self._client.room_get_event(room_id, event_id))
+        content = answer.event.source.get("content")
+        return content if isinstance(content, dict) else {}
+
     async def redaction(self, room_id: RoomId, event_id: EventId) -> Found | None:
         """What withdrew an event, None where nothing did."""
         answer = await self._ask("event", self._client.room_get_event(room_id, event_id))

@@ -10,7 +10,7 @@ import pytest
 
 from tests.live.bridge import Bridge
 from tests.live.conftest import NewBridge, NewPerson, NewProxy
-from tests.live.conversation import ask, buttons_of, hear_from, is_button, is_message, is_question, room_with
+from tests.live.conversation import ask, block, buttons_of, hear_from, is_button, is_message, is_question, room_with
 from tests.live.person import Event, Person
 from tests.live.proxy import SEND, forget_transactions, hang
 from tests.live.waiting import wait_until
@@ -146,6 +146,28 @@ async def test_backup_with_replies_that_were_sent_since_sends_none_of_them_again
     assert await buttons_of(alice, room, question["event_id"]) == ["🚀", "🔍\ufe0f"]
     await alice.react(room, question["event_id"], "🚀")
     await alice.wait_for(room, is_message("You chose Fast and automated."))
+
+
+async def test_agent_that_asks_otherwise_after_a_backup_was_put_back_is_not_answered_by_what_is_in_the_room(
+    new_bridge: NewBridge, new_person: NewPerson
+) -> None:
+    alice, bridge = await new_person("Alice"), await new_bridge()
+    bridge.script({"ask me": block("Which?", "First", "Second")})
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id())
+    copy = await back_up(bridge)
+    question = await ask(alice, room)
+    assert await bridge.stop() == 0
+
+    put_back(bridge, copy)
+    bridge.script({"ask me": block("Which?", "Second", "First")})
+    await bridge.start()
+    await hear_from(alice, room, bridge.user_id())
+    await wait_until(lambda: [each["close_reason"] for each in bridge.journal.questions()] == ["posted_otherwise"])
+    click = await alice.react(room, question["event_id"], "1️⃣")
+    await wait_until(lambda: bridge.verdict(click) == "question_closed")
+    await hear_from(alice, room, bridge.user_id())
+    assert {turn["kind"] for turn in bridge.turns()} == {"message"}
 
 
 def age(bridge: Bridge, days: int) -> None:
