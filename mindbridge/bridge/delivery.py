@@ -10,7 +10,7 @@ from dataclasses import asdict
 from mindbridge.bridge.budget import Budget
 from mindbridge.bridge.closing import edit_without_buttons
 from mindbridge.bridge.finding import CantTell, find
-from mindbridge.bridge.pace import Bell, growing_delays
+from mindbridge.bridge.pace import Bell, SetAside, growing_delays
 from mindbridge.ids import EventId
 from mindbridge.journal.outbox import Outbox
 from mindbridge.journal.records import Acknowledged, Delivery
@@ -48,6 +48,7 @@ class Deliverer:
         self._outbox = outbox
         self._now = now
         self._budget = Budget.unknown()
+        self._set_aside = SetAside()
         self._stopping = asyncio.Event()
         self._resting = asyncio.Event()
         self._resting.set()
@@ -65,13 +66,17 @@ class Deliverer:
         while True:
             if (held_for := held_until - self._now()) > 0 and await self._stops_within(held_for / 1000):
                 return
-            wait = self._budget.wait_for_extra(self._now())
-            delivery = await self._outbox.claim_next(self._session.agent, self._now(), sent, messages_only=wait > 0)
+            now = self._now()
+            extras_in, failing = self._budget.wait_for_extra(now), self._set_aside.rooms(now)
+            delivery = await self._outbox.claim_next(
+                self._session.agent, now, sent, messages_only=extras_in > 0, set_aside=failing
+            )
             sent = None
             if delivery is None:
-                if self._stopping.is_set():
+                if self._stopping.is_set() and not failing:
                     return
-                await self._rest(self.bell.wait(wait / 1000 if wait else None))
+                waits = [wait for wait in (extras_in, *failing.values()) if wait > 0]
+                await self._rest(self.bell.wait(min(waits) / 1000 if waits else None))
                 continue
             try:
                 sent = await self._deliver(delivery)
@@ -81,10 +86,12 @@ class Deliverer:
                 raise
             except MatrixError as error:
                 delay = next(delays)
+                self._set_aside.failed(delivery.room_id, self._now())
                 log.warning("send_failed delivery_id=%s retry_in=%.1fs error=%s", delivery.delivery_id, delay, error)
                 await self._rest(asyncio.sleep(delay))
             else:
                 delays = growing_delays()
+                self._set_aside.succeeded(delivery.room_id)
 
     async def _remember(self) -> int:
         """Takes up what is known of the account's limits; the time until which it must not send."""

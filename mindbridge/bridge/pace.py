@@ -5,6 +5,8 @@ import random
 import time
 from collections.abc import Iterator
 
+from mindbridge.ids import RoomId
+
 
 def now_ms() -> int:
     """The bridge's clock: milliseconds since 1970."""
@@ -30,6 +32,28 @@ class Bell:
             return
         finally:
             self._rung.clear()
+
+
+class SetAside:
+    """Rooms to which sending failed, each left alone for a growing while, so that the others don't wait for it."""
+
+    def __init__(self) -> None:
+        self._until: dict[RoomId, int] = {}
+        self._delays: dict[RoomId, Iterator[float]] = {}
+
+    def failed(self, room: RoomId, now: int) -> None:
+        """Sets the room aside, from `now` in milliseconds."""
+        delays = self._delays.setdefault(room, growing_delays())
+        self._until[room] = now + round(next(delays) * 1000)
+
+    def succeeded(self, room: RoomId) -> None:
+        """The room is as good as any other again."""
+        self._until.pop(room, None)
+        self._delays.pop(room, None)
+
+    def rooms(self, now: int) -> dict[RoomId, int]:
+        """The rooms that are set aside at `now`, with the milliseconds until they aren't."""
+        return {room: until - now for room, until in self._until.items() if until > now}
 
 
 def growing_delays(first: float = 0.5, most: float = 60.0) -> Iterator[float]:

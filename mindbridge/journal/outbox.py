@@ -1,12 +1,12 @@
 """Deliveries: recorded before they are sent, sent in order, settled once."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, fields
 from typing import Literal
 
 from mindbridge import ids
-from mindbridge.ids import AgentName, DeliveryId, EventId, QuestionId, TurnId
+from mindbridge.ids import AgentName, DeliveryId, EventId, QuestionId, RoomId, TurnId
 from mindbridge.journal.database import Database, Row, Transaction
 from mindbridge.journal.records import RANKS, Acknowledged, Delivery, DeliveryKind, NewDelivery, Unanswered
 from mindbridge.questions.lifecycle import Happening, State, after
@@ -66,7 +66,13 @@ class Outbox:
         self._database = database
 
     async def claim_next(
-        self, agent: AgentName, now: int, acknowledged: Acknowledged | None = None, *, messages_only: bool = False
+        self,
+        agent: AgentName,
+        now: int,
+        acknowledged: Acknowledged | None = None,
+        *,
+        messages_only: bool = False,
+        set_aside: Collection[RoomId] = (),
     ) -> Delivery | None:
         """The agent's next delivery that may be sent, noted as attempted; None when nothing is due.
 
@@ -79,8 +85,10 @@ class Outbox:
             now: the time in milliseconds.
             acknowledged: the delivery before it, where the server has taken it.
             messages_only: leave buttons, edits and redactions for later.
+            set_aside: rooms to which nothing is sent for now.
         """
-        due = {"agent": agent, "most_rank": RANKS["message"] if messages_only else max(RANKS.values())}
+        most_rank = RANKS["message"] if messages_only else max(RANKS.values())
+        due = {"agent": agent, "most_rank": most_rank, "set_aside": json.dumps(list(set_aside))}
         async with self._database.transaction(Step.CLAIM) as transaction:
             if acknowledged is not None:
                 await _acknowledge(transaction, acknowledged.delivery_id, acknowledged.event_id, now)

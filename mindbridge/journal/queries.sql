@@ -276,6 +276,7 @@ SELECT d.delivery_id, d.agent, d.room_id, d.kind, d.content, d.question_id, d.ta
   target.event_id AS target_event, target.state AS target_state
 FROM deliveries AS d LEFT JOIN deliveries AS target ON target.delivery_id = d.target_id
 WHERE d.agent = :agent AND d.state IN ('pending', 'attempted') AND d.rank <= :most_rank
+  AND d.room_id NOT IN (SELECT value FROM json_each(:set_aside))
   AND (d.target_id IS NULL OR target.state NOT IN ('pending', 'attempted'))
   AND (d.after_turn IS NULL OR NOT EXISTS (SELECT 1 FROM turns WHERE turn_id = d.after_turn AND state = 'queued'))
   AND NOT EXISTS (SELECT 1 FROM memberships AS m

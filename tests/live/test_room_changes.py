@@ -1,5 +1,6 @@
 """Questions whose message, room or agent goes away (contract, sections 4 and 7)."""
 
+import re
 from typing import Any
 
 from tests.live.bridge import Bridge
@@ -8,6 +9,7 @@ from tests.live.conversation import (
     ask,
     buttons_of,
     hear_from,
+    is_button,
     is_edit_of,
     is_join_of,
     is_message,
@@ -184,3 +186,23 @@ async def test_quiet_agent_tells_nobody_that_an_answer_was_not_taken(
     await hear_from(alice, room, bridge.user_id())
     assert bridge.verdict(late) == "already_answered"
     assert not any(is_notice()(event) for event in alice.timeline(room))
+
+
+async def test_room_in_which_the_server_fails_holds_up_no_other_room(
+    new_bridge: NewBridge, new_person: NewPerson, new_proxy: NewProxy
+) -> None:
+    alice, proxy = await new_person("Alice"), await new_proxy()
+    bridge = await new_bridge(homeserver=proxy.url)
+    await bridge.start()
+    broken, sound = await room_with(alice, bridge.user_id()), await room_with(alice, bridge.user_id())
+    failing = proxy.rule(refuse_with(500, "M_UNKNOWN"), "PUT", f"/rooms/{re.escape(broken)}/send/")
+    await alice.send_text(broken, "ask me")
+    await wait_until(lambda: failing.done >= 2)
+    for number in range(3):
+        question = await ask(alice, sound, f"ask {number}")
+        await alice.react(sound, question["event_id"], "🚀")
+        await alice.wait_for(sound, is_edit_of(question["event_id"]))
+    proxy.remove(failing)
+    question = await alice.wait_for(broken, is_message("What approach"))
+    await alice.wait_for(broken, is_button("🔍\ufe0f", question["event_id"]))
+    assert await buttons_of(alice, broken, question["event_id"]) == ["🚀", "🔍\ufe0f"]
