@@ -76,8 +76,8 @@ class Intake:
             since, batch = whole.next_batch, None
             self.ready.set()
             await self._settle_memberships()
-            await self._compare()
             await self._lull()
+            await self._compare()
             if is_idle:
                 await asyncio.sleep(next(pauses))
             else:

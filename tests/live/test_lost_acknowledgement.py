@@ -11,7 +11,17 @@ from aiohttp import web
 
 from tests.live.bridge import Bridge
 from tests.live.conftest import NewBridge, NewPerson, NewProxy
-from tests.live.conversation import ask, buttons_of, hear_from, is_edit_of, is_message, is_question, room_with, said_in
+from tests.live.conversation import (
+    ask,
+    block,
+    buttons_of,
+    hear_from,
+    is_edit_of,
+    is_message,
+    is_question,
+    room_with,
+    said_in,
+)
 from tests.live.person import Event, Person
 from tests.live.proxy import SEND, Action, Next, Proxy, Request, forget_transactions, lose, refuse, refuse_with
 from tests.live.waiting import wait_until
@@ -69,8 +79,8 @@ async def test_lost_answers_of_the_server_double_nothing(
     assert bridge.journal.status()["agents"][0]["deliveries"] == {"sent": 7}
 
 
-async def lose_then_stop(proxy: Proxy, bridge: Bridge, path: str) -> None:
-    """Kills the bridge when the server has taken an event of a kind and not answered yet."""
+async def lose_then_stop(proxy: Proxy, bridge: Bridge, path: str, key: str | None = None) -> None:
+    """Kills the bridge when the server has taken an event of a kind, or the button `key`, and not answered yet."""
     taken, never = asyncio.Event(), asyncio.Event()
 
     async def forward_and_hang(_request: Request, forward: Next) -> web.StreamResponse:
@@ -79,7 +89,8 @@ async def lose_then_stop(proxy: Proxy, bridge: Bridge, path: str) -> None:
         await never.wait()
         return answer
 
-    held = proxy.rule(forward_and_hang, "PUT", path, times=1)
+    wanted = (lambda _: True) if key is None else lambda body: body["m.relates_to"]["key"] == key
+    held = proxy.rule(forward_and_hang, "PUT", path, body=wanted, times=1)
     async with asyncio.timeout(20):
         await taken.wait()
     await bridge.stop(signal.SIGKILL)
@@ -91,7 +102,6 @@ async def lose_then_stop(proxy: Proxy, bridge: Bridge, path: str) -> None:
 async def test_what_was_under_way_at_a_crash_is_found_in_the_room(
     path: str, device: str, new_bridge: NewBridge, new_person: NewPerson, new_proxy: NewProxy
 ) -> None:
-    """R3"""
     alice, proxy = await new_person("Alice"), await new_proxy()
     bridge = await new_bridge(homeserver=proxy.url)
     proxy.rule(forget_transactions(), "PUT", SEND)
@@ -111,6 +121,29 @@ async def test_what_was_under_way_at_a_crash_is_found_in_the_room(
     await wait_until(lambda: is_settled(bridge))
     assert shape(await events_of(alice, room, bridge.user_id())) == WHOLE
     assert len({turn["turn_id"] for turn in bridge.turns()}) == len(bridge.turns()) == 2
+
+
+@pytest.mark.parametrize("forgets", [False, True], ids=["", "transaction ids are forgotten"])
+async def test_bridge_that_is_killed_between_buttons_adds_the_missing_ones(
+    new_bridge: NewBridge, new_person: NewPerson, new_proxy: NewProxy, *, forgets: bool
+) -> None:
+    """R3"""
+    alice, proxy = await new_person("Alice"), await new_proxy()
+    bridge = await new_bridge(homeserver=proxy.url)
+    keys = ["🍎", "🍌", "🍒", "🍇"]
+    bridge.script({"ask": block("Which fruit?", *((key, f"Fruit {key}") for key in keys))})
+    if forgets:
+        proxy.rule(forget_transactions(), "PUT", SEND)
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id())
+    killing = asyncio.create_task(lose_then_stop(proxy, bridge, BUTTON, keys[1]))
+    await alice.send_text(room, "ask")
+    await killing
+    await bridge.start()
+    question = await alice.wait_for(room, is_question())
+    await wait_until(lambda: is_settled(bridge))
+    assert await buttons_of(alice, room, question["event_id"]) == keys
+    assert bridge.journal.status()["agents"][0]["deliveries"] == {"sent": 5}
 
 
 async def test_what_cannot_be_told_is_uncertain_and_not_sent_again(

@@ -87,6 +87,7 @@ async def devices(bridge: Bridge) -> tuple[dict[str, Any], list[str]]:
 
 
 async def test_stop_logs_nothing_out_and_the_next_start_uses_the_same_device(new_bridge: NewBridge) -> None:
+    """S9"""
     bridge = await new_bridge()
     await bridge.start()
     before = await devices(bridge)
