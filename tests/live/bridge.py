@@ -5,7 +5,7 @@ import json
 import secrets
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ from tests.live.person import Event, Person
 from tests.live.waiting import wait_until
 
 STARTED = "ready agents="
+MINDBRIDGE = ("-m", "mindbridge")
 
 AGENT = (Path(__file__).parent / "scripted_agent.py").read_text("utf-8")
 
@@ -41,10 +42,10 @@ class Bridge:
         """What the agent replies to which text; `scripted_agent.py` says what a reply can be."""
         (self.folder / f"{agent}.json").write_text(json.dumps(replies), "utf-8")
 
-    async def start(self) -> None:
-        """Starts the bridge and waits until it is ready."""
+    async def start(self, program: Sequence[str] = MINDBRIDGE) -> None:
+        """Starts the bridge and waits until it is ready; `program` is what Python is to run."""
         seen = len(self.log)
-        await self.launch()
+        await self.launch(program)
 
         def is_ready() -> bool:
             return any(STARTED in line for line in self.log[seen:])
@@ -53,10 +54,10 @@ class Bridge:
             await wait_until(lambda: self._reading_is_over() or is_ready())
         assert is_ready(), "\n".join(("the bridge did not start:", *self.log[-30:]))
 
-    async def launch(self) -> None:
+    async def launch(self, program: Sequence[str] = MINDBRIDGE) -> None:
         """Starts the bridge's process."""
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "mindbridge", "run", "-c", str(self.folder / "config.yaml")),
+            *(sys.executable, *program, "run", "-c", str(self.folder / "config.yaml")),
             stderr=asyncio.subprocess.PIPE,
             cwd=self.folder,
         )
@@ -114,7 +115,7 @@ class Bridge:
     async def command(self, *arguments: str) -> tuple[int, str, str]:
         """Runs another mindbridge command with this bridge's configuration: status, output, errors."""
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "mindbridge", *arguments, "-c", str(self.folder / "config.yaml")),
+            *(sys.executable, *MINDBRIDGE, *arguments, "-c", str(self.folder / "config.yaml")),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             cwd=self.folder,
