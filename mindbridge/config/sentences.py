@@ -11,7 +11,7 @@ from mindbridge.config.faults import KeyPath, quoted
 from mindbridge.config.schema import SECTIONS, section_at
 from mindbridge.config.tree import Tree
 
-_LATER_KEYS = frozenset({"stream", "teach_blocks", "mode", "quiet", "model", "base_url", "url", "headers"})
+_LATER_KEYS = frozenset({"stream", "teach_blocks", "mode", "model", "base_url", "url", "headers"})
 _LATER_BACKENDS = frozenset({"http", "model"})
 _NEVER_SHOWN = frozenset({"homeserver", "command"})  # where a password or token may stand inside of a text
 _NEEDS_MAPPING = frozenset({"model_type", "model_attributes_type", "dict_type"})  # the text may be "password:secret"

@@ -110,7 +110,8 @@ VALUES (:seq, :agent, :event_id, :server_ts, :judged, :now)
 
 -- name: record_echo
 INSERT INTO echoes (transaction_id, event_id, seen_at)
-SELECT :delivery_id, :event_id, :now WHERE NOT EXISTS (SELECT 1 FROM deliveries WHERE delivery_id = :delivery_id)
+SELECT :delivery_id, :event_id, :now
+WHERE NOT EXISTS (SELECT 1 FROM deliveries WHERE delivery_id = :delivery_id)
 ON CONFLICT DO NOTHING
 
 -- name: echoes_of
@@ -317,9 +318,6 @@ SELECT question_id, agent, room_id, thread_id, turn_id, state FROM questions WHE
 -- name: question_of_button
 SELECT q.question_id, q.delivery_id, q.agent, q.room_id, q.part, q.state FROM deliveries AS d JOIN questions AS q USING (question_id)
 WHERE d.delivery_id = :delivery_id AND d.kind = 'button'
-
--- name: fact
-SELECT value FROM facts WHERE name = :name
 
 -- name: forget_fact
 DELETE FROM facts WHERE name = :name

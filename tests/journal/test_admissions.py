@@ -75,31 +75,31 @@ async def snapshot(database: Database, agent: AgentName = HELPER, **interest: An
 async def test_new_account_has_no_position_and_later_the_one_that_was_admitted(
     store: AdmissionStore, database: Database
 ) -> None:
-    assert await store.record_account(HELPER, HELPER_USER) is None
+    assert await store.record_account(HELPER, HELPER_USER, NOW) is None
     await admit(database, position="s1")
     await admit(database, position="s2")
-    assert await store.record_account(HELPER, HELPER_USER) == "s2"
-    assert await store.record_account(CRITIC, UserId("@critic:example.org")) is None
+    assert await store.record_account(HELPER, HELPER_USER, NOW) == "s2"
+    assert await store.record_account(CRITIC, UserId("@critic:example.org"), NOW) is None
 
 
 async def test_agents_new_account_begins_anew(store: AdmissionStore, database: Database) -> None:
     for agent in (HELPER, CRITIC):
-        await store.record_account(agent, UserId(f"@{agent}:example.org"))
+        await store.record_account(agent, UserId(f"@{agent}:example.org"), NOW)
         await store.record_membership(agent, Membership(room_id=ROOM, state="joined", invited_ts=None))
         await admit(database, agent, position="s1")
 
-    assert await store.record_account(HELPER, UserId("@successor:example.org")) is None
+    assert await store.record_account(HELPER, UserId("@successor:example.org"), NOW) is None
 
     assert await store.memberships(HELPER, "joined") == []
     assert len(await store.memberships(CRITIC, "joined")) == 1
-    assert await store.record_account(CRITIC, UserId("@critic:example.org")) == "s1"
+    assert await store.record_account(CRITIC, UserId("@critic:example.org"), NOW) == "s1"
 
 
 async def test_same_account_keeps_its_memberships(store: AdmissionStore) -> None:
-    await store.record_account(HELPER, HELPER_USER)
+    await store.record_account(HELPER, HELPER_USER, NOW)
     membership = Membership(room_id=ROOM, state="accepted", invited_ts=NOW)
     await store.record_membership(HELPER, membership)
-    await store.record_account(HELPER, HELPER_USER)
+    await store.record_account(HELPER, HELPER_USER, NOW)
     assert await store.memberships(HELPER, "accepted") == [membership]
 
 
@@ -116,7 +116,7 @@ async def test_membership_is_replaced_by_the_newer_one(store: AdmissionStore) ->
 async def test_decision_that_fails_leaves_nothing_and_the_position_as_it_was(
     store: AdmissionStore, database: Database
 ) -> None:
-    await store.record_account(HELPER, HELPER_USER)
+    await store.record_account(HELPER, HELPER_USER, NOW)
     await admit(database, position="s1")
     before = everything(database)
 
@@ -131,7 +131,7 @@ async def test_decision_that_fails_leaves_nothing_and_the_position_as_it_was(
 async def test_decision_that_can_not_be_written_leaves_nothing_and_the_position_as_it_was(
     store: AdmissionStore, database: Database
 ) -> None:
-    await store.record_account(HELPER, HELPER_USER)
+    await store.record_account(HELPER, HELPER_USER, NOW)
     await admit(database, position="s1")
     before = everything(database)
     with pytest.raises(JournalError):
@@ -147,7 +147,7 @@ async def test_turn_that_the_journal_does_not_allow_is_an_error_and_not_left_out
 
 
 async def test_position_and_all_decisions_are_there_together(store: AdmissionStore, database: Database) -> None:
-    await store.record_account(HELPER, HELPER_USER)
+    await store.record_account(HELPER, HELPER_USER, NOW)
     await admit(
         database,
         position="s1",
@@ -451,7 +451,7 @@ async def admit_twice(database: Database, shown: SyncBatch) -> None:
 
 
 async def test_every_response_of_a_conversation_admitted_again_changes_nothing(database: Database) -> None:
-    await AdmissionStore(database).record_account(HELPER, HELPER_USER)
+    await AdmissionStore(database).record_account(HELPER, HELPER_USER, NOW)
     hello = sample_room.message("hello", "$hello", mentions=frozenset({HELPER_USER}))
     await admit_twice(database, batch(joined=(), invites=(Invite(ROOM, ALICE, NOW),)))
     await admit_twice(database, batch(hello, position="s2"))
@@ -513,10 +513,10 @@ async def test_echo_of_an_own_message_acknowledges_its_delivery(database: Databa
     assert rows(database, "SELECT state, event_id, settled_at FROM deliveries") == [("sent", "$mine", NOW)]
 
 
-async def test_echo_of_what_the_journal_did_not_send_changes_nothing(database: Database) -> None:
+async def test_echo_of_what_the_journal_did_not_send_is_noted_and_changes_nothing_else(database: Database) -> None:
     before = everything(database)
     await admit(database, acknowledged=[Acknowledged(delivery_id=DeliveryId("m123"), event_id=EventId("$mine"))])
-    assert everything(database) == before
+    assert everything(database) == before | {"echoes": [("m123", "$mine", NOW)]}
 
 
 def test_interest_names_all_that_the_response_touches() -> None:

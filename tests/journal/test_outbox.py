@@ -2,16 +2,18 @@
 
 import pytest
 
-from mindbridge.ids import DeliveryId, EventId
+from mindbridge.ids import DeliveryId, EventId, RoomId, UserId
+from mindbridge.journal.admissions import AdmissionStore
 from mindbridge.journal.database import Database
 from mindbridge.journal.outbox import Outbox
-from mindbridge.journal.records import Acknowledged
+from mindbridge.journal.records import Acknowledged, Membership, NewDelivery, Unanswered
 from mindbridge.journal.turns import TurnStore
 from tests.journal.sample_rows import (
     CRITIC,
     HELPER,
     HELPER_USER,
     NOW,
+    ROOM,
     admit,
     asking,
     delivery,
@@ -32,6 +34,10 @@ from tests.journal.sample_rows import (
 @pytest.fixture
 def outbox(database: Database) -> Outbox:
     return Outbox(database)
+
+
+def without_buttons(question: Unanswered) -> NewDelivery:
+    return delivery(f"{question.delivery_id} without buttons", "edit", target_id=question.delivery_id)
 
 
 async def claimed(outbox: Outbox) -> str | None:
@@ -234,7 +240,7 @@ async def test_what_relates_to_a_refused_message_is_dropped(outbox: Outbox, data
         delivery("other"),
     )
     assert await claimed(outbox) == "q"
-    await outbox.refuse(DeliveryId("q"), "403 M_FORBIDDEN", NOW)
+    await outbox.refuse(DeliveryId("q"), "403 M_FORBIDDEN", NOW, without_buttons)
 
     assert await sent_names(database) == ["other"]
     assert states(database) == {
@@ -256,7 +262,7 @@ async def test_refused_question_has_failed_and_its_agent_is_told_with_its_next_t
     await queue(database, turn(), turn("two"))
     await end(database, "one", asking())
     await claimed(outbox)
-    await outbox.refuse(DeliveryId("q"), "403 M_FORBIDDEN", NOW)
+    await outbox.refuse(DeliveryId("q"), "403 M_FORBIDDEN", NOW, without_buttons)
     context = await TurnStore(database).context(await queued(database, "two"))
     assert value(database, "SELECT state FROM questions") == "failed"
     assert [(problem.code, problem.message) for problem in context.problems] == [
@@ -264,15 +270,25 @@ async def test_refused_question_has_failed_and_its_agent_is_told_with_its_next_t
     ]
 
 
-async def test_refused_button_leaves_the_question_and_the_other_buttons(outbox: Outbox, database: Database) -> None:
+async def test_refused_button_of_an_open_question_takes_the_others_with_it_and_the_message_says_so(
+    outbox: Outbox, database: Database
+) -> None:
     await queue(database, turn())
     await end(database, "one", asking(buttons=3))
     await claimed(outbox)
-    await outbox.acknowledge(DeliveryId("q"), EventId("$q"), NOW)
+    await outbox.acknowledge(DeliveryId("q"), EventId("$event of q"), NOW)
+    await admit(database, opened=[seen()])
     assert await claimed(outbox) == "q button 1"
-    await outbox.refuse(DeliveryId("q button 1"), "403 M_FORBIDDEN", NOW)
-    assert await sent_names(database) == ["q button 2", "q button 3"]
-    assert value(database, "SELECT state FROM questions") == "posting"
+    await outbox.refuse(DeliveryId("q button 1"), "403 M_FORBIDDEN", NOW, without_buttons)
+    assert await sent_names(database) == ["q without buttons"]
+    assert states(database) == {
+        "q": "sent",
+        "q button 1": "refused",
+        "q button 2": "dropped",
+        "q button 3": "dropped",
+        "q without buttons": "sent",
+    }
+    assert value(database, "SELECT state FROM questions") == "open"
     assert value(database, "SELECT COUNT(*) FROM problems") == 0
 
 
@@ -287,7 +303,7 @@ async def test_refusal_of_what_its_echo_showed_to_be_there_changes_nothing(outbo
     )
     await take(database)
     closed_seq = value(database, "SELECT closed_seq FROM questions")
-    await outbox.refuse(DeliveryId("q"), "403 M_FORBIDDEN", NOW)
+    await outbox.refuse(DeliveryId("q"), "403 M_FORBIDDEN", NOW, without_buttons)
     assert rows(database, "SELECT state, event_id FROM deliveries WHERE delivery_id = 'q'") == [("sent", "$event of q")]
     assert rows(database, "SELECT state, closed_seq FROM questions") == [("answered", closed_seq)]
     assert value(database, "SELECT COUNT(*) FROM problems") == 0
@@ -329,7 +345,7 @@ async def test_button_that_never_arrived_is_not_redacted(outbox: Outbox, databas
     await outbox.acknowledge(DeliveryId("q"), EventId("$q"), NOW)
     assert await claimed(outbox) == "q button 1"
     await take(database)
-    await outbox.refuse(DeliveryId("q button 1"), "403 M_FORBIDDEN", NOW)
+    await outbox.refuse(DeliveryId("q button 1"), "403 M_FORBIDDEN", NOW, without_buttons)
     (ending,) = [each for each, _ in await TurnStore(database).runnable(HELPER)]
     await TurnStore(database).end(ending, HELPER_USER, outcome(), NOW)
     assert await send_all(database) == []
@@ -338,17 +354,133 @@ async def test_button_that_never_arrived_is_not_redacted(outbox: Outbox, databas
 # The server's limit
 
 
-async def test_account_waits_as_long_as_its_server_asked_for(outbox: Outbox, database: Database) -> None:
-    await admit(database)
-    async with database.transaction() as transaction:
-        for agent in (HELPER, CRITIC):
-            await transaction.run("record_account", {"agent": agent, "user_id": f"@{agent}:example.org"})
-    await outbox.hold(HELPER, NOW + 5_000)
-    assert await outbox.held_until(HELPER) == NOW + 5_000
-    assert await outbox.held_until(CRITIC) == 0
-    await outbox.hold(HELPER, 0)
-    assert await outbox.held_until(HELPER) == 0
+async def two_accounts(database: Database) -> None:
+    for agent in (HELPER, CRITIC):
+        await AdmissionStore(database).record_account(agent, UserId(f"@{agent}:example.org"), NOW)
+
+
+async def test_account_waits_as_long_as_its_server_asked_for_and_keeps_what_it_learned(
+    outbox: Outbox, database: Database
+) -> None:
+    await two_accounts(database)
+    await outbox.hold(HELPER, DeliveryId("one"), NOW + 5_000, "{}", NOW)
+    assert await outbox.limits(HELPER) == (NOW + 5_000, "{}")
+    assert await outbox.limits(CRITIC) == (0, None)
+    await outbox.learn(HELPER, '{"burst": 2}')
+    assert await outbox.limits(HELPER) == (NOW + 5_000, '{"burst": 2}')
 
 
 async def test_account_that_is_not_known_waits_for_nothing(outbox: Outbox) -> None:
-    assert await outbox.held_until(HELPER) == 0
+    assert await outbox.limits(HELPER) == (0, None)
+
+
+async def test_what_the_server_did_not_take_counts_as_never_tried_and_waiting_redactions_are_dropped(
+    outbox: Outbox, database: Database
+) -> None:
+    await two_accounts(database)
+    await record(database, delivery("one"), delivery("gone", "redaction"), delivery("other", "redaction", agent=CRITIC))
+    assert await claimed(outbox) == "one"
+    await outbox.hold(HELPER, DeliveryId("one"), NOW, "{}", NOW)
+    assert states(database) == {"one": "pending", "gone": "dropped", "other": "pending"}
+    again = await outbox.claim_next(HELPER, NOW)
+    assert again is not None
+    assert not again.tried_before
+
+
+async def test_buttons_of_a_question_stay_when_the_account_was_limited_since_it_asked(
+    outbox: Outbox, database: Database
+) -> None:
+    await two_accounts(database)
+    await queue(database, turn())
+    await end(database, "one", asking())
+    await send_all(database)
+    await admit(database, opened=[seen()])
+    await outbox.hold(HELPER, DeliveryId("q"), NOW, "{}", NOW + 1)
+    await take(database)
+    assert rows(database, "SELECT * FROM deliveries WHERE kind = 'redaction'") == []
+
+
+# What is left for later
+
+
+async def test_only_messages_and_notices_are_claimed_while_the_rest_has_to_wait(
+    outbox: Outbox, database: Database
+) -> None:
+    await record(database, delivery("edit", "edit"), delivery("button", "button"), delivery("note", "notice"))
+    claims = [await outbox.claim_next(HELPER, NOW, messages_only=True) for _ in range(2)]
+    assert [each and each.delivery_id for each in claims] == ["note", "note"]
+    await outbox.acknowledge(DeliveryId("note"), EventId("$note"), NOW)
+    assert await outbox.claim_next(HELPER, NOW, messages_only=True) is None
+    assert await claimed(outbox) == "button"
+
+
+async def test_room_that_is_set_aside_holds_up_no_other(outbox: Outbox, database: Database) -> None:
+    await record(database, delivery("here"), delivery("there", room_id=RoomId("!there")))
+    other = await outbox.claim_next(HELPER, NOW, set_aside=[ROOM])
+    assert other is not None
+    assert other.delivery_id == "there"
+    assert await claimed(outbox) == "here"
+
+
+async def test_what_goes_to_a_room_waits_until_its_join_is_through(outbox: Outbox, database: Database) -> None:
+    store = AdmissionStore(database)
+    await record(database, delivery("word"))
+    await store.record_membership(HELPER, Membership(room_id=ROOM, state="accepted", invited_ts=NOW))
+    assert await outbox.claim_next(HELPER, NOW) is None
+    await store.record_membership(HELPER, Membership(room_id=ROOM, state="joined", invited_ts=None))
+    assert await claimed(outbox) == "word"
+
+
+# Tried, with no word from the server
+
+
+async def test_what_was_tried_is_claimed_again_with_the_position_before_its_first_try(
+    outbox: Outbox, database: Database
+) -> None:
+    await AdmissionStore(database).record_account(HELPER, HELPER_USER, NOW)
+    await admit(database, position="s1")
+    await record(database, delivery("one"))
+    first = await outbox.claim_next(HELPER, NOW)
+    await admit(database, position="s2")
+    again = await outbox.claim_next(HELPER, NOW)
+    assert first is not None
+    assert again is not None
+    assert (first.tried_before, again.tried_before, again.attempted_since) == (False, True, "s1")
+
+
+async def test_question_that_was_found_in_the_room_is_open_and_to_be_compared(
+    outbox: Outbox, database: Database
+) -> None:
+    await queue(database, turn())
+    await end(database, "one", asking())
+    await claimed(outbox)
+    await outbox.found(DeliveryId("q"), EventId("$q"), NOW + 7, NOW + 9)
+    assert rows(database, "SELECT state, event_id, asked_ts, compare FROM questions") == [("open", "$q", NOW + 7, 1)]
+    (marked,) = await AdmissionStore(database).to_compare(HELPER)
+    assert (marked.event_id, marked.room_id) == ("$q", ROOM)
+    assert states(database)["q"] == "sent"
+
+
+async def test_what_cannot_be_told_is_not_sent_again_and_the_agent_hears_of_its_question(
+    outbox: Outbox, database: Database
+) -> None:
+    await queue(database, turn(), turn("two"))
+    await end(database, "one", asking())
+    await claimed(outbox)
+    await outbox.give_up(DeliveryId("q"), "the history can't be read", NOW)
+    assert await sent_names(database) == []
+    assert states(database) == {"q": "uncertain", "q button 1": "dropped", "q button 2": "dropped"}
+    context = await TurnStore(database).context(await queued(database, "two"))
+    assert [problem.code for problem in context.problems] == ["question_not_posted"]
+    assert value(database, "SELECT state FROM questions") == "posting"
+
+
+async def test_echo_of_what_was_uncertain_settles_it_after_all(outbox: Outbox, database: Database) -> None:
+    await queue(database, turn())
+    await end(database, "one", asking())
+    await claimed(outbox)
+    await outbox.give_up(DeliveryId("q"), "the history can't be read", NOW)
+    echo = Acknowledged(delivery_id=DeliveryId("q"), event_id=EventId("$event of q"))
+    await admit(database, acknowledged=[echo], opened=[seen()])
+    assert states(database)["q"] == "sent"
+    assert value(database, "SELECT state FROM questions") == "open"

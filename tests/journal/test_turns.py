@@ -256,7 +256,7 @@ async def test_problem_that_comes_up_while_a_turn_runs_is_told_to_the_next_one(
     assert (await store.context(running)).problems == ()
     outbox = Outbox(database)
     assert (await outbox.claim_next(HELPER, NOW)) is not None
-    await outbox.refuse(DeliveryId("q"), "403 M_FORBIDDEN", NOW)
+    await outbox.refuse(DeliveryId("q"), "403 M_FORBIDDEN", NOW, lambda _: delivery("never", "edit"))
     await store.end(running, HELPER_USER, outcome(), NOW)
     assert [problem.code for problem in await problems_told(store, database, "three")] == ["question_not_posted"]
 
@@ -346,7 +346,7 @@ async def test_what_the_server_refused_is_no_part_of_the_history(store: TurnStor
     await end(database, "one", outcome(delivery("r1"), delivery("r2"), parts=[("r1", "refused"), ("r2", "taken")]))
     outbox = Outbox(database)
     assert (await outbox.claim_next(HELPER, NOW)) is not None
-    await outbox.refuse(DeliveryId("r1"), "413 M_TOO_LARGE", NOW)
+    await outbox.refuse(DeliveryId("r1"), "413 M_TOO_LARGE", NOW, lambda _: delivery("never", "edit"))
     assert await history(store, database, "two") == [("alice", "message one"), ("helper", "taken")]
 
 

@@ -15,6 +15,7 @@ from mindbridge.journal.records import (
     Membership,
     NewTurn,
     Opened,
+    RoomClosed,
     Said,
     Sighting,
     Snapshot,
@@ -101,8 +102,9 @@ def test_invitation_after_a_refusal_or_a_leave_is_judged_anew() -> None:
 
 def test_room_that_was_left_is_left() -> None:
     left = Membership(room_id=ROOM, state="left", invited_ts=None)
-    assert decided(batch(left=(ROOM,))) == Decisions(memberships=[left])
-    assert decided(batch(left=(ROOM,)), snapshot(memberships=(left,))) == Decisions()
+    closed = RoomClosed(room_id=ROOM, reason="room_left", notice=None)
+    assert decided(batch(left=(ROOM,))) == Decisions(memberships=[left], rooms_closed=[closed])
+    assert decided(batch(left=(ROOM,)), snapshot(memberships=(left,))) == Decisions(rooms_closed=[closed])
 
 
 # Where counting starts

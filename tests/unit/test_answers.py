@@ -287,6 +287,7 @@ def expected(state: State, number: int, who: tuple[bool, bool, bool, bool]) -> V
         State.OPEN: Verdict.SELECTED,
         State.ANSWERED: Verdict.SAME_OPTION if number == TAKEN else Verdict.ALREADY_ANSWERED,
         State.SUPERSEDED: Verdict.SUPERSEDED,
+        State.CLOSED: Verdict.QUESTION_CLOSED,
         State.POSTING: Verdict.UNKNOWN_QUESTION,
         State.FAILED: Verdict.UNKNOWN_QUESTION,
     }

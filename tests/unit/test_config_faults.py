@@ -195,7 +195,6 @@ def test_a_key_of_another_backend_is_told_to_belong_there(tmp_path: Path) -> Non
         (with_backend("type: demo", "headers: {}"), "agents.one.backend.headers"),
         (with_agent_key("stream: true"), "agents.one.stream"),
         (with_agent_key("teach_blocks: true"), "agents.one.teach_blocks"),
-        (with_agent_key("quiet: false"), "agents.one.quiet"),
         (with_agent_key("questions: {mode: both}"), "agents.one.questions.mode"),
         (with_agent_key("questions: {expires_in: 24h}"), "agents.one.questions.expires_in"),
         (with_agent_key("questions: {expires_in: 5}"), "agents.one.questions.expires_in"),

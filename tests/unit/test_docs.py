@@ -25,7 +25,14 @@ COMMANDS, CONFIGURATION = page("docs/commands.md"), page("docs/configuration.md"
 
 
 def test_every_page_is_there() -> None:
-    assert [path.stem for path in DOCS] == ["agents", "commands", "configuration", "operation", "questions"]
+    assert [path.stem for path in DOCS] == [
+        "agents",
+        "commands",
+        "configuration",
+        "operation",
+        "questions",
+        "reliability",
+    ]
 
 
 # Configuration
