@@ -181,7 +181,11 @@ class Bridges:
         return bridge
 
     async def end(self) -> None:
+        await self.end_quietly()
+        for bridge in self.made:
+            print(*bridge.log, sep="\n")  # noqa: T201 - shown where the test failed
+
+    async def end_quietly(self) -> None:
         for bridge in self.made:
             if bridge.is_running:
                 await bridge.stop(signal.SIGKILL)
-            print(*bridge.log, sep="\n")  # noqa: T201 - shown where the test failed
