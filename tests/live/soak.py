@@ -40,7 +40,7 @@ from tests.live.proxy import (
     refuse_with,
 )
 from tests.live.soak_people import People, Talk
-from tests.live.soak_verdict import Verdict, judge_room
+from tests.live.soak_verdict import Judge, Verdict
 from tests.live.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -50,12 +50,17 @@ CALM_SECONDS = 300
 
 AGENT = """
 import json
+import pathlib
+
 from mindbridge.agents.turn import Turn
 
+HERE = pathlib.Path(__file__).parent
 EMOJI = ["🍎", "🍌", "🍒", "🍇", "🍐"]
 
 
 def reply(turn: Turn) -> str:
+    with (HERE / "turns.jsonl").open("a", encoding="utf-8") as file:
+        file.write(turn.model_dump_json(include={"turn_id", "kind", "event_id", "thread_id", "agent"}) + "\\n")
     if turn.selection is not None:
         return f"You chose {turn.selection.selected_option.number} of {turn.selection.question_text}"
     kind, *words = turn.text.split()
@@ -79,10 +84,10 @@ class Chaos:
     async def break_the_network(self) -> None:
         """One fault after the other, for ever."""
         while True:
-            await asyncio.sleep(self.chance.uniform(0.2, 1.5))
+            await asyncio.sleep(self.chance.uniform(0.1, 0.8))
             name = self.chance.choice([*self._faults(), "server down", "transactions forgotten"])
-            self.done[name] += 1
             if name == "server down":
+                self.done[name] += 1
                 await self.proxy.stop_listening()
                 await asyncio.sleep(self.chance.uniform(0.2, 2))
                 await self.proxy.listen()
@@ -90,6 +95,7 @@ class Chaos:
                 rule = self.proxy.rule(forget_transactions(), "PUT", SEND)
                 await asyncio.sleep(self.chance.uniform(1, 5))
                 self.proxy.remove(rule)
+                self.done[name] += rule.done
             else:
                 released = asyncio.Event()
                 path = self.chance.choice([SEND, SEND, "/sync$", "/messages$", "/relations/"])
@@ -98,6 +104,7 @@ class Chaos:
                 await asyncio.sleep(self.chance.uniform(0.5, 3))
                 released.set()
                 self.proxy.remove(rule)
+                self.done[name] += rule.done
 
     def _faults(self, released: asyncio.Event | None = None) -> dict[str, Action]:
         return {
@@ -172,8 +179,9 @@ async def soak(minutes: float, seed: int, folder: Path) -> bool:
         settled = await is_calm(bridge)
         calm = time.monotonic() - began
         verdict = Verdict()
+        judge = Judge(alice, bridge, bridge.turns(), verdict)
         for talk in talks:
-            await judge_room(alice, bridge, talk, verdict)
+            await judge.room(talk)
         if not settled:
             verdict.lost.append(f"after {CALM_SECONDS} s not settled: {bridge.journal.status()}")
         report(minutes, calm, crowd.done, chaos.done, verdict)
