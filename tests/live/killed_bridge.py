@@ -38,6 +38,11 @@ def kill_at(folder: Path, point: Point) -> None:
     written.replace(folder / RULE)
 
 
+def spare(folder: Path) -> None:
+    """Takes the rule away."""
+    (folder / RULE).unlink()
+
+
 def points_passed(folder: Path) -> list[tuple[Step, Side]]:
     """All points that the bridge in this folder has passed since its first start."""
     path = folder / POINTS
