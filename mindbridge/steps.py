@@ -1,7 +1,7 @@
 """Where a crash can fall: every commit to the journal, every call of an agent, every event sent, by name.
 
-Each member is used at one place in the code. `reached` does nothing but tell a watcher, which tests set to end the
-process there.
+Each member is used at one place in the code, which `tests/unit/test_steps.py` checks. `reached` does nothing but tell a
+watcher; `tests/live/killed_bridge.py` sets one that ends the process there.
 """
 
 from collections.abc import Callable
@@ -12,29 +12,36 @@ Side = Literal["before", "after"]
 
 
 class Step(StrEnum):
-    """A commit (until `RETRY_TURN`), then a call of an agent, then each kind of event that is sent."""
+    """A commit, except for `CALL_AGENT` and the sends of each kind of event (`SEND_...`)."""
 
-    RECORD_ACCOUNT = "record_account"
+    # At a start.
+    PREPARE = "prepare"
     CLOSE_REMOVED = "close_removed"
-    ADMIT = "admit"
-    RECORD_MEMBERSHIP = "record_membership"
+    RECORD_ACCOUNT = "record_account"
     REQUEUE_PARKED = "requeue_parked"
+    FORGET = "forget"
+
+    # What comes in.
+    ADMIT = "admit"
+    MARK_GAP = "mark_gap"
+    CLOSE_OTHERWISE = "close_otherwise"
+    RECORD_MEMBERSHIP = "record_membership"
+
+    # A turn.
     START_TURN = "start_turn"
+    CALL_AGENT = "call_agent"
     END_TURN = "end_turn"
     DELAY_TURN = "delay_turn"
     PARK_TURN = "park_turn"
+    RETRY_TURN = "retry_turn"
+
+    # What goes out: the journal's side, then what is sent.
     CLAIM = "claim"
-    FIND = "find"
     ACKNOWLEDGE = "acknowledge"
+    FIND = "find"
     REFUSE = "refuse"
     HOLD = "hold"
     LEARN = "learn"
-    MARK_GAP = "mark_gap"
-    PREPARE = "prepare"
-    CLOSE_OTHERWISE = "close_otherwise"
-    FORGET = "forget"
-    RETRY_TURN = "retry_turn"
-    CALL_AGENT = "call_agent"
     SEND_MESSAGE = "send_message"
     SEND_NOTICE = "send_notice"
     SEND_BUTTON = "send_button"
