@@ -2,8 +2,8 @@
 
 Run `python benchmarks/admission.py`. Both take the same responses in turn, in one process: nio parses each one and
 updates its rooms, as it does for every client; then the bridge reads the events, decides what they mean and commits
-them to a journal on the disk. The room has 20 open questions; the events are messages, clicks, typed numbers, edits,
-redactions and changes of members. Exits 1 if the target is missed.
+them to a journal on the disk. The events are messages, clicks, typed numbers, edits, redactions and changes of members;
+eight questions are answered by each response, and 20 more are open all the time. Exits 1 if the target is missed.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 
 import nio
 from nio.client.async_client import AsyncClient
-from records import AGENT, ROOM, USER, ask_questions, roster
+from records import AGENT, ROOM, USER, Asked, ask_questions, roster
 from table import Figure, print_table
 
 from mindbridge.bridge.admission import decide, interest_of
@@ -32,22 +32,34 @@ from mindbridge.matrix.inbound import read_event
 RESPONSES: Final = 60
 WARM_UP: Final = 5
 EVENTS: Final = 100
-QUESTIONS: Final = 20
+STANDING: Final = 20
+ANSWERED: Final = 8
 MOST_RATIO: Final = 1.0
 _PEOPLE: Final = [f"@person{number}:example.org" for number in range(20)]
 
 
-def events(start: int, questions: list[str]) -> Iterator[dict[str, Any]]:
-    """The events of one response; `start` makes their ids differ from those of the others."""
+def events(start: int, standing: list[Asked], answered: list[Asked]) -> Iterator[dict[str, Any]]:
+    """The events of one response.
+
+    Args:
+        start: makes their ids differ from those of the others.
+        standing: questions that get reactions which are no options.
+        answered: questions that get answers, the first half clicks and the others typed numbers.
+    """
+    half = len(answered) // 2
     for number in range(start, start + EVENTS):
         person = _PEOPLE[number % len(_PEOPLE)]
         base = {"event_id": f"$event{number}", "sender": person, "origin_server_ts": 1_700_000_000_000 + number}
         text = {"msgtype": "m.text", "body": f"Some words, number {number}, as people write them.", "m.mentions": {}}
-        thread = {"rel_type": "m.thread", "event_id": f"$root{number % 50}", "is_falling_back": True}
+        thread: dict[str, Any] = {"rel_type": "m.thread", "event_id": f"$root{number % 50}", "is_falling_back": True}
         match number % 20:
-            case 0 | 1 | 2 | 3:
-                question = questions[number % len(questions)]
-                relation = {"rel_type": "m.annotation", "event_id": question, "key": "🚀"}
+            case 0 | 1:
+                question = answered[number // 20 % half]
+                relation = {"rel_type": "m.annotation", "event_id": question.event_id, "key": "🚀"}
+                yield base | {"type": "m.reaction", "content": {"m.relates_to": relation}}
+            case 2 | 3:
+                question = standing[number % len(standing)]
+                relation = {"rel_type": "m.annotation", "event_id": question.event_id, "key": "👀"}
                 yield base | {"type": "m.reaction", "content": {"m.relates_to": relation}}
             case 4:
                 yield base | {"type": "m.room.redaction", "redacts": f"$event{number - 3}", "content": {}}
@@ -55,6 +67,7 @@ def events(start: int, questions: list[str]) -> Iterator[dict[str, Any]]:
                 content = {"membership": "join", "displayname": f"Person {number}"}
                 yield base | {"type": "m.room.member", "state_key": person, "content": content}
             case 6 | 7:
+                thread["event_id"] = answered[half + number // 20 % half].thread
                 yield base | {"type": "m.room.message", "content": text | {"body": "2", "m.relates_to": thread}}
             case 8:
                 edited = {"rel_type": "m.replace", "event_id": f"$event{number - 8}"}
@@ -68,9 +81,13 @@ def events(start: int, questions: list[str]) -> Iterator[dict[str, Any]]:
                 yield base | {"type": "m.room.message", "content": text}
 
 
-def response(number: int, questions: list[str]) -> dict[str, Any]:
+def response(number: int, standing: list[Asked], answered: list[Asked]) -> dict[str, Any]:
     """A sync response as the homeserver gives it."""
-    timeline = {"events": list(events(number * EVENTS, questions)), "limited": False, "prev_batch": f"p{number}"}
+    timeline = {
+        "events": list(events(number * EVENTS, standing, answered)),
+        "limited": False,
+        "prev_batch": f"p{number}",
+    }
     room = {
         "timeline": timeline,
         "state": {"events": []},
@@ -104,13 +121,14 @@ async def measure(home: Path) -> list[Figure]:
     store = AdmissionStore(database)
     await store.record_account(AGENT, USER, 0)
     await store.record_membership(AGENT, Membership(room_id=ROOM, state="joined", invited_ts=None))
-    questions = await ask_questions(database, QUESTIONS)
+    standing = await ask_questions(database, "standing", STANDING)
     client = AsyncClient("http://127.0.0.1:9", USER)
     client.user_id = USER
     who = roster()
     ours, theirs = [], []
     for number in range(RESPONSES):
-        parsed = response(number, questions)
+        answered = await ask_questions(database, f"answered-{number}", ANSWERED)
+        parsed = response(number, standing, answered)
         began = time.perf_counter()
         answer = cast("nio.SyncResponse", nio.SyncResponse.from_dict(parsed))
         await client.receive_response(answer)
@@ -118,8 +136,11 @@ async def measure(home: Path) -> list[Figure]:
 
         began = time.perf_counter()
         batch = read_batch(answer, client.rooms[ROOM])
-        await store.admit(AGENT, interest_of(batch), batch.next_batch, partial(decide, AGENT, batch, who), 0)
+        deciding = partial(decide, AGENT, batch, who)
+        decisions = await store.admit(AGENT, interest_of(batch), batch.next_batch, deciding, 0)
         ours.append(time.perf_counter() - began)
+        if len(decisions.selections) != ANSWERED:
+            raise RuntimeError(f"{len(decisions.selections)} of {ANSWERED} questions were answered by a response")
     await database.close()
     mine, nios = (statistics.median(each[WARM_UP:]) for each in (ours, theirs))
     return [
