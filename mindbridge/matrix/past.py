@@ -1,5 +1,6 @@
 """What a room holds already: its history, the reactions to a message, and the account's own events."""
 
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,8 @@ from nio.responses import RoomEventRelationsResponse
 from mindbridge.events import RoomEvent
 from mindbridge.ids import DeliveryId, EventId, RoomId, UserId
 from mindbridge.matrix.errors import MatrixError, Refused
+
+log = logging.getLogger(__name__)
 
 PAGE_EVENTS = 100
 MOST_PAGES = 50
@@ -133,10 +136,13 @@ class Past:
     async def _relations(
         self, room_id: RoomId, event_id: EventId, kind: RelationshipType
     ) -> AsyncIterator[dict[str, Any]]:
-        """All events of a kind that relate to one, oldest first, as JSON; none where the server doesn't have it."""
+        """All events of a kind that relate to one, oldest first, as JSON; none where the server doesn't have it.
+
+        Of very many only the first `MOST_PAGES` pages.
+        """
         # nio's own walk over the pages ends in an AttributeError when the server refuses one.
         position: str | None = None
-        while True:
+        for _ in range(MOST_PAGES):
             method, path = Api.room_get_event_relations(
                 self._client.access_token, room_id, event_id, kind, None, MessageDirection.front, position, None, 100
             )
@@ -154,3 +160,4 @@ class Past:
             position = answer.next_batch
             if position is None:
                 return
+        log.warning("too_many_relations room_id=%s event_id=%s", room_id, event_id)
