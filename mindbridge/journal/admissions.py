@@ -171,8 +171,7 @@ async def _write(transaction: Transaction, agent: AgentName, decisions: Decision
     await transaction.many("record_said", [asdict(each) | {"now": now} for each in decisions.said])
     await transaction.many("record_turn", [asdict(each) | {"now": now} for each in decisions.turns])
     await record_deliveries(transaction, decisions.deliveries, now)
-    for selected in decisions.selections:
-        await _write_selection(transaction, selected, now)
+    await _write_selections(transaction, decisions.selections, now)
     await transaction.many("record_membership", [asdict(each) | {"agent": agent} for each in decisions.memberships])
     for closed in decisions.closed:
         await close_redacted(transaction, closed, now)
@@ -180,8 +179,11 @@ async def _write(transaction: Transaction, agent: AgentName, decisions: Decision
         await close_room(transaction, agent, room, now)
 
 
-async def _write_selection(transaction: Transaction, selected: Selected, now: int) -> None:
-    await transaction.run("record_selection", asdict(selected))
-    closing = {"question_id": selected.question_id, "state": State.ANSWERED, "seq": selected.seq, "now": now}
-    await transaction.run("close_question", closing | {"reason": None})
-    await withdraw_buttons(transaction, selected.question_id, selected.turn_id, now)
+async def _write_selections(transaction: Transaction, selections: Sequence[Selected], now: int) -> None:
+    if not selections:
+        return
+    await transaction.many("record_selection", [asdict(each) for each in selections])
+    closing = {"state": State.ANSWERED, "reason": None, "now": now}
+    closed = [closing | {"question_id": each.question_id, "seq": each.seq} for each in selections]
+    await transaction.many("close_question", closed)
+    await withdraw_buttons(transaction, {each.question_id: each.turn_id for each in selections}, now)

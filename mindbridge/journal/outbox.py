@@ -1,7 +1,7 @@
 """Deliveries: recorded before they are sent, sent in order, settled once."""
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Literal
 
@@ -19,6 +19,8 @@ async def record_deliveries(transaction: Transaction, deliveries: Sequence[NewDe
 
     Those are taken as sent that the room holds already: after a backup was put back, what caused them happens again.
     """
+    if not deliveries:
+        return
     await transaction.many(
         "record_delivery", [asdict(delivery) | {"rank": RANKS[delivery.kind], "now": now} for delivery in deliveries]
     )
@@ -29,21 +31,21 @@ async def record_deliveries(transaction: Transaction, deliveries: Sequence[NewDe
         await transaction.run("open_question_found", found)
 
 
-async def withdraw_buttons(transaction: Transaction, question: QuestionId, after_turn: TurnId, now: int) -> None:
-    """Takes a closed question's buttons away: unsent ones are dropped, the others redacted once `after_turn` ended."""
-    await transaction.run("drop_unsent_buttons", {"question_id": question, "now": now})
+async def withdraw_buttons(transaction: Transaction, after_turns: Mapping[QuestionId, TurnId], now: int) -> None:
+    """Takes closed questions' buttons away: unsent ones are dropped, the others redacted once the turn given ended."""
+    await transaction.many("drop_unsent_buttons", [{"question_id": each, "now": now} for each in after_turns])
     redactions = [
         NewDelivery(
-            delivery_id=ids.delivery_id(question, f"redaction of {row['delivery_id']}"),
+            delivery_id=ids.delivery_id(row["question_id"], f"redaction of {row['delivery_id']}"),
             agent=AgentName(row["agent"]),
             room_id=row["room_id"],
             kind="redaction",
             content="{}",
-            question_id=question,
+            question_id=row["question_id"],
             target_id=DeliveryId(row["delivery_id"]),
-            after_turn=after_turn,
+            after_turn=after_turns[row["question_id"]],
         )
-        for row in await transaction.all("buttons_out", {"question_id": question})
+        for row in await transaction.all("buttons_out", {"questions": json.dumps(list(after_turns))})
     ]
     await record_deliveries(transaction, redactions, now)
 

@@ -63,9 +63,9 @@ INSERT INTO memberships (agent, room_id, state, invited_ts) VALUES (:agent, :roo
 ON CONFLICT (agent, room_id) DO UPDATE SET state = excluded.state, invited_ts = excluded.invited_ts
 
 -- name: participations_in
-SELECT DISTINCT room_id, thread_id FROM turns
-WHERE agent = :agent AND (room_id, thread_id) IN
-  (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:threads))
+SELECT json_extract(value, '$[0]') AS room_id, json_extract(value, '$[1]') AS thread_id FROM json_each(:threads)
+WHERE EXISTS (SELECT 1 FROM turns AS t
+  WHERE t.room_id = json_extract(value, '$[0]') AND t.thread_id = json_extract(value, '$[1]') AND t.agent = :agent)
 
 -- name: questions_touched
 WITH touched (question_id) AS (
@@ -177,8 +177,8 @@ UPDATE deliveries SET state = 'dropped', error = 'the question was closed first'
 WHERE question_id = :question_id AND kind = 'button' AND state = 'pending'
 
 -- name: buttons_out
-SELECT d.delivery_id, d.agent, d.room_id FROM deliveries AS d JOIN questions AS q USING (question_id)
-WHERE d.question_id = :question_id AND d.kind = 'button' AND d.state IN ('attempted', 'sent')
+SELECT d.delivery_id, d.agent, d.room_id, d.question_id FROM deliveries AS d JOIN questions AS q USING (question_id)
+WHERE d.question_id IN (SELECT value FROM json_each(:questions)) AND d.kind = 'button' AND d.state IN ('attempted', 'sent')
   AND NOT EXISTS (SELECT 1 FROM accounts AS a WHERE a.agent = d.agent AND a.limited_at >= q.recorded_at)
 ORDER BY d.seq
 
@@ -295,7 +295,8 @@ UPDATE deliveries SET state = 'attempted', attempted_since =
 WHERE state = 'pending'
 
 -- name: sent_since
-SELECT settled_at, kind FROM deliveries WHERE settled_at > :time AND agent = :agent AND state = 'sent' ORDER BY settled_at
+SELECT settled_at, kind FROM deliveries
+WHERE expired IN (0, 1) AND settled_at > :time AND agent = :agent AND state = 'sent' ORDER BY settled_at
 
 -- name: release_delivery
 UPDATE deliveries SET state = 'pending', attempted_since = NULL

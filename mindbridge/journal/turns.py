@@ -95,7 +95,7 @@ class TurnStore:
                     state = after(State(row["state"]), Happening.ASKED_ANEW)
                     closing = {"question_id": row["question_id"], "state": state, "seq": None, "now": now}
                     await transaction.run("close_question", closing | {"reason": None})
-                    await withdraw_buttons(transaction, row["question_id"], turn.turn_id, now)
+                    await withdraw_buttons(transaction, {row["question_id"]: turn.turn_id}, now)
                     deliveries.append(outcome.supersede(unanswered(row)))
                 await transaction.run("record_question", place | asdict(outcome.question) | {"now": now})
             await record_deliveries(transaction, deliveries, now)
