@@ -17,7 +17,7 @@ demo: setup ## chat with the demo agent in this terminal (without a terminal: pl
 	@if [ -t 0 ]; then $(BIN)/mindbridge demo; else $(BIN)/mindbridge demo --once; fi
 
 test: setup ## all tests, on a real Synapse
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 soak: setup ## ten minutes of people, kills and faults; fails when anything is lost or doubled (SOAK="--minutes 1")
 	@$(BIN)/python -m tests.live.soak $(SOAK)

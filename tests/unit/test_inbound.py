@@ -197,7 +197,7 @@ def test_edit_that_replies_is_still_only_an_edit() -> None:
         ({"user_ids": {OWN: True}}, set()),
         ({"user_ids": 7}, set()),
     ],
-    ids=repr,
+    ids=lambda value: repr(sorted(value)) if isinstance(value, set) else repr(value),
 )
 def test_mentions_that_a_client_states_are_the_ones_that_are_user_ids(mentions: object, read_as: set[str]) -> None:
     assert read_message(**{"m.mentions": mentions}) == message(mentions=frozenset(read_as))
