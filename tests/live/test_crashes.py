@@ -95,6 +95,8 @@ async def test_question_and_answer_reach_the_steps_at_which_the_bridge_is_killed
 
 
 async def test_bridge_killed_while_it_asks_and_while_it_takes_a_reaction_does_both_once(new_talk: Stage) -> None:
+    """S3, S10"""
+
     async def run(asking: Point | None, answering: Point) -> None:
         talk = await new_talk()
         if asking is None:
@@ -112,6 +114,8 @@ async def test_bridge_killed_while_it_asks_and_while_it_takes_a_reaction_does_bo
 
 
 async def test_bridge_killed_while_it_takes_a_number_takes_it_once(new_talk: Stage) -> None:
+    """S3"""
+
     async def run(point: Point) -> None:
         talk = await new_talk()
         await talk.say("ask me")

@@ -55,6 +55,7 @@ async def test_what_was_said_and_answered_while_the_bridge_was_down_counts_once_
 async def test_answer_withdrawn_while_the_bridge_was_down_leaves_the_question_open(
     new_bridge: NewBridge, new_person: NewPerson
 ) -> None:
+    """R8"""
     alice, bridge = await new_person("Alice"), await new_bridge()
     await bridge.start()
     room = await room_with(alice, bridge.user_id())

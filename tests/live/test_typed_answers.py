@@ -176,3 +176,22 @@ async def test_edit_into_a_number_answers_nothing_and_starts_no_turn(
     assert len(said_in(alice, room, bridge.user_id())) == 3
     assert [each["state"] for each in bridge.journal.questions()] == ["open"]
     await alice.wait_for(room, is_question())
+
+
+async def test_numbers_as_keyboards_write_them_answer_and_what_only_looks_like_one_does_not(
+    new_bridge: NewBridge, new_person: NewPerson
+) -> None:
+    """T3"""
+    alice, bridge = await new_person("Alice"), await new_bridge()
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id())
+    for number, typed in enumerate(("２", "2️⃣", " 2 ")):
+        question = await ask(alice, room, f"ask {number}")
+        taken = await alice.send_text(room, typed, thread=root_of(question))
+        await alice.wait_for(room, is_message("You chose Careful and manual."), after=taken)
+        assert bridge.verdict(taken) == "selected"
+    question = await ask(alice, room, "ask for the last time")
+    for words in ("2 apples", "v2", "22"):
+        await alice.send_text(room, words, thread=root_of(question))
+        await alice.wait_for(room, is_message(f"You said: {words}"))
+    assert bridge.journal.questions()[0]["state"] == "open"
