@@ -1,4 +1,4 @@
-"""What the benchmarks play on: a throwaway Synapse without rate limits, a person, and configurations of the bridge."""
+"""What the benchmarks play on: a throwaway Synapse, a person, and configurations of the bridge."""
 
 import asyncio
 import json
@@ -106,15 +106,22 @@ async def until(condition: Callable[[], bool], *, seconds: float = 30, poll_seco
 
 
 @asynccontextmanager
-async def set_stage() -> AsyncIterator[Stage]:
+async def set_stage(*, rate_limits: bool = False) -> AsyncIterator[Stage]:
     """Starts the homeserver, and ends and removes everything afterwards.
+
+    Args:
+        rate_limits: whether Synapse's default limits hold, though not for the person.
 
     Raises:
         HomeserverError: it did not start.
     """
     with tempfile.TemporaryDirectory(prefix="mindbridge-benchmark-") as name:
         folder = Path(name)
-        async with throwaway_synapse(find_synapse_python(os.environ, ROOT), folder / "synapse") as homeserver:
+        async with throwaway_synapse(
+            find_synapse_python(os.environ, ROOT), folder / "synapse", rate_limits=rate_limits
+        ) as homeserver:
             account = await homeserver.register("alice", secrets.token_hex(8), display_name="Alice")
+            if rate_limits:
+                await homeserver.override_rate_limit(account.user_id, 0, 0)
             async with Person(homeserver.url, account) as person:
                 yield Stage(homeserver, person, folder)

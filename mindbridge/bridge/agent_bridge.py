@@ -42,7 +42,14 @@ class AgentBridge:
         self._session = Session(roster.config.homeserver, name, config.account, devices)
         self.deliverer = Deliverer(self._session, Outbox(database), now_ms)
         self.intake = Intake(
-            self._session, AdmissionStore(database), roster, config.rooms, now_ms, wake, self.deliverer.lull
+            self._session,
+            AdmissionStore(database),
+            roster,
+            config.rooms,
+            now_ms,
+            wake,
+            self.deliverer.lull,
+            self.deliverer.note_join,
         )
         turns = TurnStore(database)
         self.turns = TurnRunner(config, backend, self._session, turns, roster, now_ms, self.deliverer.bell.ring)

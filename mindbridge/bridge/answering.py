@@ -79,11 +79,12 @@ class Answering:
 
     def _attempt_of(self, room: JoinedRoom, event: Message) -> _Attempt | None:
         text = event.text
-        recorded = [each for each in self._book.in_room(room.room_id) if self._roster.agent(each.agent) is not None]
+        configured = self._roster.config.agents
+        recorded = [each for each in self._book.in_room(room.room_id) if each.agent in configured]
         if event.reply_to is not None:
             return _attempt(event, text, (each for each in recorded if each.event_id == event.reply_to), labels=True)
-        asked = sorted((each for each in recorded if each.opened_seq is not None), key=_opened_seq)
-        here = [each for each in asked if event.thread_id in {each.thread_id, each.event_id}]
+        asked = [each for each in recorded if each.opened_seq is not None]
+        here = sorted((each for each in asked if event.thread_id in (each.thread_id, each.event_id)), key=_opened_seq)
         late = [each for each in here[-1:] if _is_late(each, each.last_said_in_thread)]
         if attempt := _attempt(event, text, late, labels=False):
             return attempt
@@ -98,10 +99,13 @@ class Answering:
         self, room: JoinedRoom, event: Message, text: str, asked: list[AskedQuestion]
     ) -> _Attempt | None:
         """A number typed in the main timeline, by a client without threads, for a question in a thread."""
+        if typed_number(text) is None:
+            return None
         opened = [each for each in asked if each.state is State.OPEN]
         meant = [each for each in opened if len(opened) == 1 and each.last_said_in_room <= _opened_seq(each)]
         if not opened:
-            meant = [each for each in asked[-1:] if _is_late(each, each.last_said_in_room)]
+            newest = sorted(asked, key=_opened_seq)[-1:]
+            meant = [each for each in newest if _is_late(each, each.last_said_in_room)]
         alone = self._roster.people_in(room) == 1
         fitting = [each for each in meant if alone or each.requester == event.sender]
         return _attempt(event, text, fitting, labels=False)

@@ -124,6 +124,10 @@ class Deliverer:
             async with asyncio.timeout(LULL_SECONDS):
                 await self._resting.wait()
 
+    def note_join(self) -> None:
+        """The account joined a room, which the server counts as an event that it sent."""
+        self._budget = self._budget.sent(self._now(), is_message=False)
+
     async def _rest(self, pause: Awaitable[object]) -> None:
         self._resting.set()
         await pause

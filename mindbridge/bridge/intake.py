@@ -11,6 +11,7 @@ from mindbridge.bridge.gaps import Gaps
 from mindbridge.bridge.pace import growing_delays
 from mindbridge.bridge.roster import Roster
 from mindbridge.events import SyncBatch
+from mindbridge.ids import RoomId
 from mindbridge.journal.admissions import AdmissionStore
 from mindbridge.journal.records import Decisions, Membership
 from mindbridge.matrix.errors import MatrixError, Refused, TokenRejected
@@ -34,6 +35,7 @@ class Intake:
         now: Callable[[], int],
         on_admitted: Callable[[], None],
         lull: Callable[[], Awaitable[None]],
+        on_joined: Callable[[], None],
     ) -> None:
         self._session = session
         self._store = store
@@ -42,6 +44,7 @@ class Intake:
         self._now = now
         self._on_admitted = on_admitted
         self._lull = lull
+        self._on_joined = on_joined
         self._gaps = Gaps(session.agent, session.past, store)
         self._comparison = Comparison(session, store, roster, now)
         self._memberships_due = True
@@ -131,10 +134,14 @@ class Intake:
         self._rooms_to_join = later
         settled = not later
         for membership in await self._store.memberships(agent, "accepted"):
-            settled &= await self._try(self._session.join(membership.room_id), "accept the invitation", membership)
+            settled &= await self._try(self._accept(membership.room_id), "accept the invitation", membership)
         for membership in await self._store.memberships(agent, "refused"):
             settled &= await self._try(self._session.leave(membership.room_id), "decline the invitation", membership)
         self._memberships_due = not settled
+
+    async def _accept(self, room_id: RoomId) -> None:
+        await self._session.join(room_id)
+        self._on_joined()
 
     async def _try(self, request: Awaitable[object], what: str, invited: Membership | None = None) -> bool:
         """Whether a request is settled: done, or refused for good."""

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 from mindbridge.ids import AgentName, EventId, QuestionId, RoomId, UserId
 from mindbridge.journal.closings import close_all_of_agent, close_redacted, close_room
@@ -20,6 +21,9 @@ from mindbridge.journal.records import (
 )
 from mindbridge.questions.lifecycle import State
 from mindbridge.steps import Step
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Decide = Callable[[Snapshot], Decisions]
 
@@ -120,7 +124,7 @@ class AdmissionStore:
     async def record_membership(self, agent: AgentName, membership: Membership) -> None:
         """Notes the account's state in one room."""
         async with self._database.transaction(Step.RECORD_MEMBERSHIP) as transaction:
-            await transaction.run("record_membership", asdict(membership) | {"agent": agent})
+            await transaction.run("record_membership", _parameters(membership) | {"agent": agent})
 
 
 async def _snapshot(transaction: Transaction, agent: AgentName, interest: Interest) -> Snapshot:
@@ -149,6 +153,11 @@ async def _snapshot(transaction: Transaction, agent: AgentName, interest: Intere
     )
 
 
+def _parameters(record: "DataclassInstance") -> dict[str, Any]:
+    """The fields of a record. All are plain values, so nothing of them is copied, as `asdict` would."""
+    return {each.name: getattr(record, each.name) for each in fields(record)}
+
+
 def _asked_question(row: Row) -> AskedQuestion:
     return AskedQuestion(**{**dict(row), "state": State(row["state"])})
 
@@ -159,20 +168,22 @@ def _membership(row: Row) -> Membership:
 
 async def _write(transaction: Transaction, agent: AgentName, decisions: Decisions, now: int) -> None:
     await transaction.many(
-        "record_sighting", [asdict(each) | {"agent": agent, "now": now} for each in decisions.sightings]
+        "record_sighting", [_parameters(each) | {"agent": agent, "now": now} for each in decisions.sightings]
     )
-    acknowledged = [asdict(each) | {"now": now} for each in decisions.acknowledged]
+    acknowledged = [_parameters(each) | {"now": now} for each in decisions.acknowledged]
     await transaction.many("acknowledge_delivery", acknowledged)
     await transaction.many("acknowledge_question", acknowledged)
     await transaction.many("record_echo", acknowledged)
-    await transaction.many("open_question", [asdict(each) for each in decisions.opened])
-    await transaction.many("record_utterance", [asdict(each) for each in decisions.utterances])
-    await transaction.many("record_verdict", [asdict(each) | {"now": now} for each in decisions.verdicts])
-    await transaction.many("record_said", [asdict(each) | {"now": now} for each in decisions.said])
-    await transaction.many("record_turn", [asdict(each) | {"now": now} for each in decisions.turns])
+    await transaction.many("open_question", [_parameters(each) for each in decisions.opened])
+    await transaction.many("record_utterance", [_parameters(each) for each in decisions.utterances])
+    await transaction.many("record_verdict", [_parameters(each) | {"now": now} for each in decisions.verdicts])
+    await transaction.many("record_said", [_parameters(each) | {"now": now} for each in decisions.said])
+    await transaction.many("record_turn", [_parameters(each) | {"now": now} for each in decisions.turns])
     await record_deliveries(transaction, decisions.deliveries, now)
     await _write_selections(transaction, decisions.selections, now)
-    await transaction.many("record_membership", [asdict(each) | {"agent": agent} for each in decisions.memberships])
+    await transaction.many(
+        "record_membership", [_parameters(each) | {"agent": agent} for each in decisions.memberships]
+    )
     for closed in decisions.closed:
         await close_redacted(transaction, closed, now)
     for room in decisions.rooms_closed:
@@ -182,7 +193,7 @@ async def _write(transaction: Transaction, agent: AgentName, decisions: Decision
 async def _write_selections(transaction: Transaction, selections: Sequence[Selected], now: int) -> None:
     if not selections:
         return
-    await transaction.many("record_selection", [asdict(each) for each in selections])
+    await transaction.many("record_selection", [_parameters(each) for each in selections])
     closing = {"state": State.ANSWERED, "reason": None, "now": now}
     closed = [closing | {"question_id": each.question_id, "seq": each.seq} for each in selections]
     await transaction.many("close_question", closed)
