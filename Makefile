@@ -5,7 +5,7 @@
 
 BIN := .venv/bin
 ENVIRONMENT := sh scripts/environment.sh
-BENCHMARKS := rendering bridge_time question hostile_reply process
+BENCHMARKS := rendering admission bridge_time question hostile_reply process open_questions default_limits long_journal
 export PYTHON PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 help: ## this list

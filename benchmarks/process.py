@@ -10,6 +10,8 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
@@ -36,29 +38,37 @@ def reply(turn):
 """
 
 
-async def idle_mb(stage: Stage, agents: int) -> float:
-    """The memory of an idle bridge with so many agents, in MB (RSS)."""
-    configured = await stage.configure(AGENT, agents=agents)
-    log_path = configured.path.with_name("bridge.log")
+@asynccontextmanager
+async def running_bridge(config: Path) -> AsyncIterator[int]:
+    """Runs `mindbridge run` from the time that its agents are there; gives its process id."""
+    log_path = config.with_name("bridge.log")
     with log_path.open("wb") as log:
         bridge = await asyncio.create_subprocess_exec(
-            MINDBRIDGE, "run", "-c", configured.path, stdin=subprocess.DEVNULL, stderr=log
+            MINDBRIDGE, "run", "-c", config, stdin=subprocess.DEVNULL, stderr=log
         )
     try:
         await until(lambda: _READY in log_path.read_text("utf-8"))
+        yield bridge.pid
+    finally:
+        bridge.send_signal(signal.SIGTERM)
+        await bridge.wait()
+
+
+async def idle_mb(stage: Stage, agents: int) -> float:
+    """The memory of an idle bridge with so many agents, in MB (RSS)."""
+    configured = await stage.configure(AGENT, agents=agents)
+    async with running_bridge(configured.path) as pid:
         room = await stage.person.create_room("memory", configured.user_ids)
         joined: set[str] = set()
         async with asyncio.timeout(_JOIN_SECONDS):
             while not joined.issuperset(configured.user_ids):
                 seen = await stage.person.sync(room, wait_seconds=_JOIN_SECONDS)
                 joined |= {event.user for event in seen if isinstance(event, Joined)}
-        return await _settled_mb(bridge.pid)
-    finally:
-        bridge.send_signal(signal.SIGTERM)
-        await bridge.wait()
+        return await settled_mb(pid)
 
 
-async def _settled_mb(pid: int) -> float:
+async def settled_mb(pid: int) -> float:
+    """The memory of a process once it does not change any more, in MB (RSS)."""
     before = _mb(pid)
     async with asyncio.timeout(_SETTLING_SECONDS):
         while True:
