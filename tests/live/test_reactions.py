@@ -162,7 +162,7 @@ async def test_forged_question_is_inert(new_bridge: NewBridge, new_person: NewPe
 
 
 async def test_only_people_answer_by_reaction(new_bridge: NewBridge, new_person: NewPerson) -> None:
-    """R9"""
+    """R8, R9"""
     alice, robot = await new_person("Alice"), await new_person("Robot")
     bridge = await new_bridge("assistant", "helper", access={"users": ["*"], "bots": [robot.user_id]})
     await bridge.start()
