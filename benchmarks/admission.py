@@ -118,6 +118,13 @@ def read_batch(answer: nio.SyncResponse, known: nio.MatrixRoom) -> SyncBatch:
 async def measure(home: Path) -> list[Figure]:
     """Takes in all responses, both ways."""
     database = await Database.open(home)
+    try:
+        return await _measure(database)
+    finally:
+        await database.close()  # its thread would keep the process
+
+
+async def _measure(database: Database) -> list[Figure]:
     store = AdmissionStore(database)
     await store.record_account(AGENT, USER, 0)
     await store.record_membership(AGENT, Membership(room_id=ROOM, state="joined", invited_ts=None))
@@ -141,7 +148,6 @@ async def measure(home: Path) -> list[Figure]:
         ours.append(time.perf_counter() - began)
         if len(decisions.selections) != ANSWERED:
             raise RuntimeError(f"{len(decisions.selections)} of {ANSWERED} questions were answered by a response")
-    await database.close()
     mine, nios = (statistics.median(each[WARM_UP:]) for each in (ours, theirs))
     return [
         Figure("admission beside nio's parsing", mine / nios, MOST_RATIO),

@@ -229,6 +229,7 @@ class Database:
 
     async def close(self) -> None:
         """Closes the file."""
+        await self._cursor.close()
         await self._connection.close()
 
 

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final
 
 from mindbridge.questions.fields import one_line
@@ -81,8 +82,9 @@ def part_to_json(part: Part) -> str:
     return json.dumps(asdict(part), separators=(",", ":"))
 
 
+@lru_cache(maxsize=64)
 def part_from_json(stored: str) -> Part:
-    """The part that `part_to_json` stored."""
+    """The part that `part_to_json` stored. Many tries to answer a question come together, so some are remembered."""
     part = json.loads(stored)
     question = part["question"]
     if question is not None:
