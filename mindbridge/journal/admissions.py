@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mindbridge.ids import AgentName, EventId, QuestionId, RoomId, UserId
 from mindbridge.journal.closings import close_all_of_agent, close_redacted, close_room
@@ -21,9 +21,6 @@ from mindbridge.journal.records import (
 )
 from mindbridge.questions.lifecycle import State
 from mindbridge.steps import Step
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 Decide = Callable[[Snapshot], Decisions]
 
@@ -153,7 +150,7 @@ async def _snapshot(transaction: Transaction, agent: AgentName, interest: Intere
     )
 
 
-def _parameters(record: "DataclassInstance") -> dict[str, Any]:
+def _parameters(record: Any) -> dict[str, Any]:
     """The fields of a record. All are plain values, so nothing of them is copied, as `asdict` would."""
     return {each.name: getattr(record, each.name) for each in fields(record)}
 
