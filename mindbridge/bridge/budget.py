@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 DEFAULT_BURST, DEFAULT_PER_SECOND = 10.0, 0.2
-QUIET_MS = 3_000
+QUIET_MS = 1_000
 """Without a message for so long, a bridge that knows of no limit tries extras beyond its assumptions."""
 LEARNED_FOR_MS = 24 * 60 * 60 * 1_000
 """A refusal is remembered for so long; after that the limits may have been lifted."""

@@ -67,7 +67,9 @@ class Deliverer:
             if (held_for := held_until - self._now()) > 0 and await self._stops_within(held_for / 1000):
                 return
             now = self._now()
-            extras_in, failing = self._budget.wait_for_extra(now), self._set_aside.rooms(now)
+            # At a stop no more messages come for which something would have to be left.
+            extras_in = 0 if self._stopping.is_set() else self._budget.wait_for_extra(now)
+            failing = self._set_aside.rooms(now)
             delivery = await self._outbox.claim_next(
                 self._session.agent, now, sent, messages_only=extras_in > 0, set_aside=failing
             )
