@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mindbridge.ids import AgentName, EventId, turn_id
 from mindbridge.steps import Side, Step
 from tests.live.bridge import MINDBRIDGE, Bridge
 from tests.live.conftest import NewBridge, NewPerson
@@ -154,6 +155,7 @@ class Conversation:
             assert {turn["attempt"] for turn in turns} == {1}
             assert len(turns) <= MOST_RUNS[kind]
         assert {turn["selection"]["source_event_id"] for turn in by_kind["selection"]} == {answer}
+        assert {turn["turn_id"] for turn in by_kind["selection"]} == {turn_id(AgentName("assistant"), EventId(answer))}
 
     def _check_journal(self) -> None:
         status = self.bridge.journal.status()
