@@ -9,6 +9,7 @@ from mindbridge.matrix.content import QUESTION_KEY
 from mindbridge.questions.answers import strip_reply_fallback
 
 _WORDS = ("m.text", "m.emote", "m.notice")
+_LONGEST_ID = 255
 # The last second that a calendar holds, 9999-12-31T23:59:59Z, in milliseconds.
 _LATEST = 253_402_300_799_000
 
@@ -59,7 +60,9 @@ def read_event(source: object, own_user: UserId, name_of: Callable[[UserId], str
             return base if membership == before else OwnMembership(**_fields(base), membership=membership)
         case "m.room.tombstone" if event.get("state_key") == "":
             replacement = _string(content.get("replacement_room"))
-            return Tombstone(**_fields(base), replacement=RoomId(replacement)) if replacement else base
+            if replacement is None or not replacement.startswith("!") or len(replacement) > _LONGEST_ID:
+                return base
+            return Tombstone(**_fields(base), replacement=RoomId(replacement))
     return base
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindbridge.events import Edit, Message, OwnMembership, Reaction, Redaction, RoomEvent
+from mindbridge.events import Edit, Message, OwnMembership, Reaction, Redaction, RoomEvent, Tombstone
 from mindbridge.ids import EventId, UserId
 from mindbridge.matrix.inbound import read_event
 
@@ -448,3 +448,21 @@ def test_change_of_the_own_profile_is_no_change_of_membership() -> None:
         "unsigned": {"prev_content": {"membership": "join"}},
     }
     assert type(read_event(source, UserId("@helper:example.org"), str)) is RoomEvent
+
+
+def test_tombstone_names_the_room_that_replaces_this_one() -> None:
+    """A5"""
+    upgraded = read(event("m.room.tombstone", {"replacement_room": "!new:example.org"}, state_key=""))
+    assert isinstance(upgraded, Tombstone)
+    assert upgraded.replacement == "!new:example.org"
+
+
+@pytest.mark.parametrize("replacement", [None, "", 7, ["!new"], "new", "#alias:example.org", "!" + "x" * 10_000])
+def test_tombstone_that_names_no_room_can_not_matter(replacement: object) -> None:
+    """A5"""
+    shown = read(event("m.room.tombstone", {"replacement_room": replacement}, state_key=""))
+    assert type(shown) is RoomEvent
+
+
+def test_tombstone_that_is_no_state_can_not_matter() -> None:
+    assert type(read(event("m.room.tombstone", {"replacement_room": "!new:example.org"}))) is RoomEvent
