@@ -6,21 +6,22 @@ of it, and fails when anything was lost or doubled.
 
 import argparse
 import asyncio
+import json
 import os
 import random
 import secrets
+import shutil
 import signal
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from mindbridge.demo.synapse import find_synapse_python, throwaway_synapse
+
 from tests.live.bridge import Bridge, Bridges
 from tests.live.conversation import is_join_of
 from tests.live.person import Person
@@ -39,14 +40,16 @@ from tests.live.proxy import (
     refuse,
     refuse_with,
 )
-from tests.live.soak_people import People, Talk
-from tests.live.soak_verdict import Judge, Verdict
+from tests.live.soak_people import IsOn, People, Talk
+from tests.live.soak_verdict import Case, Judge, Verdict
 from tests.live.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 AGENTS = ("ada", "brook", "cleo", "dov")
+PEOPLE = ("alice", "bob", "carol")
 ROOMS = 20
 CALM_SECONDS = 300
+SHOWN = 5
 
 AGENT = """
 import json
@@ -55,12 +58,13 @@ import pathlib
 from mindbridge.agents.turn import Turn
 
 HERE = pathlib.Path(__file__).parent
+NOTED = {"agent", "event_id", "kind", "room_id", "thread_id", "turn_id"}
 EMOJI = ["🍎", "🍌", "🍒", "🍇", "🍐"]
 
 
 def reply(turn: Turn) -> str:
     with (HERE / "turns.jsonl").open("a", encoding="utf-8") as file:
-        file.write(turn.model_dump_json(include={"turn_id", "kind", "event_id", "thread_id", "agent"}) + "\\n")
+        file.write(turn.model_dump_json(include=NOTED) + "\\n")
     if turn.selection is not None:
         return f"You chose {turn.selection.selected_option.number} of {turn.selection.question_text}"
     kind, *words = turn.text.split()
@@ -74,128 +78,129 @@ def reply(turn: Turn) -> str:
 
 @dataclass
 class Chaos:
-    """What goes wrong between bridge and homeserver, and with the bridge itself."""
+    """What goes wrong between bridge and homeserver, and with the bridge itself. `ended`: how it ended by itself."""
 
     proxy: Proxy
     bridge: Bridge
-    chance: random.Random
+    seed: int
     done: Counter[str] = field(default_factory=Counter)
+    ended: list[int] = field(default_factory=list)
 
-    async def break_the_network(self) -> None:
-        """One fault after the other, for ever."""
-        while True:
-            await asyncio.sleep(self.chance.uniform(0.1, 0.8))
-            name = self.chance.choice([*self._faults(), "server down", "transactions forgotten"])
+    async def break_the_network(self, is_on: IsOn) -> None:
+        """One fault after the other; each is taken away again."""
+        chance = random.Random(f"{self.seed} network")  # noqa: S311 - reproducible, protects nothing
+        while is_on():
+            await asyncio.sleep(chance.uniform(0.1, 0.8))
+            released = asyncio.Event()
+            faults = _faults(chance, released)
+            name = chance.choice([*faults, "server down", "transactions forgotten"])
             if name == "server down":
                 self.done[name] += 1
                 await self.proxy.stop_listening()
-                await asyncio.sleep(self.chance.uniform(0.2, 2))
+                await asyncio.sleep(chance.uniform(0.2, 2))
                 await self.proxy.listen()
-            elif name == "transactions forgotten":
+                continue
+            if name == "transactions forgotten":
                 rule = self.proxy.rule(forget_transactions(), "PUT", SEND)
-                await asyncio.sleep(self.chance.uniform(1, 5))
-                self.proxy.remove(rule)
-                self.done[name] += rule.done
+                await asyncio.sleep(chance.uniform(1, 5))
             else:
-                released = asyncio.Event()
-                path = self.chance.choice([SEND, SEND, "/sync$", "/messages$", "/relations/"])
-                times = self.chance.randint(1, 3)
-                rule = self.proxy.rule(self._faults(released)[name], None, path, times=times)
-                await asyncio.sleep(self.chance.uniform(0.5, 3))
-                released.set()
-                self.proxy.remove(rule)
-                self.done[name] += rule.done
+                path = chance.choice([SEND, SEND, "/sync$", "/messages$", "/relations/"])
+                rule = self.proxy.rule(faults[name], None, path, times=chance.randint(1, 3))
+                await asyncio.sleep(chance.uniform(0.5, 3))
+            released.set()
+            self.proxy.remove(rule)
+            self.done[name] += rule.done
 
-    def _faults(self, released: asyncio.Event | None = None) -> dict[str, Action]:
-        return {
-            "429": limit(self.chance.randint(50, 800)),
-            "5xx": refuse_with(self.chance.choice([500, 502, 503]), "M_UNKNOWN"),
-            "answer lost": lose,
-            "connection cut": refuse,
-            "half an answer": halve,
-            "no JSON": answer(200, NOT_JSON),
-            "delay": delay(self.chance.uniform(0.1, 1)),
-            "hang": hang(released or asyncio.Event()),
-        }
-
-    async def kill(self) -> None:
-        """Kills the bridge every few seconds and starts it again, for ever."""
-        while True:
-            await asyncio.sleep(self.chance.uniform(2, 9))
-            await self.bridge.stop(signal.SIGKILL)
-            self.done["SIGKILL"] += 1
+    async def kill(self, is_on: IsOn) -> None:
+        """Kills the bridge every few seconds and starts it again, at once or a while later."""
+        chance = random.Random(f"{self.seed} kills")  # noqa: S311 - reproducible, protects nothing
+        while is_on():
+            await asyncio.sleep(chance.uniform(2, 9))
+            status = await self.bridge.stop(signal.SIGKILL)
+            if status == -signal.SIGKILL:
+                self.done["SIGKILL"] += 1
+            else:
+                self.ended.append(status)
+            await asyncio.sleep(chance.choice([0, 0, 1, 3]))
             await self.bridge.launch()
 
 
-@asynccontextmanager
-async def background(*works: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
-    """Runs all of it until the block ends; a fault in one of them is a fault of the block."""
-    tasks = [asyncio.create_task(work()) for work in works]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        for task in tasks:
-            with suppress(asyncio.CancelledError):
-                await task
+def _faults(chance: random.Random, released: asyncio.Event) -> dict[str, Action]:
+    return {
+        "429": limit(chance.randint(50, 800)),
+        "5xx": refuse_with(chance.choice([500, 502, 503]), "M_UNKNOWN"),
+        "answer lost": lose,
+        "connection cut": refuse,
+        "half an answer": halve,
+        "no JSON": answer(200, NOT_JSON),
+        "delay": delay(chance.uniform(0.1, 1)),
+        "hang": hang(released),
+    }
 
 
 async def soak(minutes: float, seed: int, folder: Path) -> bool:
     """Runs it; whether nothing was lost or doubled."""
-    chance = random.Random(seed)  # noqa: S311 - reproducible, protects nothing
     async with AsyncExitStack() as stack:
-        homeserver = await stack.enter_async_context(
-            throwaway_synapse(find_synapse_python(os.environ, ROOT), folder / "synapse")
-        )
+        synapse = throwaway_synapse(find_synapse_python(os.environ, ROOT), folder / "synapse")
+        homeserver = await stack.enter_async_context(synapse)
         proxy = await stack.enter_async_context(Proxy(homeserver.url))
         bridges = Bridges(homeserver, folder)
         stack.push_async_callback(bridges.end_quietly)
         settings = {name: {"respond": "always"} for name in AGENTS}
         bridge = await bridges(*AGENTS, agent_source=AGENT, settings=settings, homeserver=proxy.url)
-        people = []
-        for name in ("alice", "bob"):
+        crowd = []
+        for name in PEOPLE:
             account = await homeserver.register(name, secrets.token_hex(8), display_name=name.title())
             person = Person.with_token(homeserver.url, account.user_id, account.access_token)
-            people.append(await stack.enter_async_context(person))
-        alice, bob = people
+            crowd.append(await stack.enter_async_context(person))
         await bridge.start()
-        talks = []
-        for number in range(ROOMS):
-            agent = bridge.user_id(AGENTS[number % len(AGENTS)])
-            room = await alice.create_room(invite=[agent, bob.user_id])
-            await bob.join(room)
-            await alice.wait_for(room, is_join_of(agent))
-            talks.append(Talk(room, agent))
-        crowd = People(alice, bob, talks, random.Random(chance.random()))  # noqa: S311 - likewise
-        chaos = Chaos(proxy, bridge, chance)
+        people = People(crowd, await rooms_of(crowd, bridge), seed)
+        chaos = Chaos(proxy, bridge, seed)
         print(f"soak: {minutes:g} minutes, {len(AGENTS)} agents, {ROOMS} rooms, seed {seed}", file=sys.stderr)
-        async with background(crowd.talk, chaos.kill), background(chaos.break_the_network):
-            await asyncio.sleep(minutes * 60)
-        await proxy.listen()
-        if not bridge.is_running:
-            await bridge.launch()
+        looking = asyncio.create_task(people.look())
+        end = time.monotonic() + minutes * 60
+        async with asyncio.TaskGroup() as tasks:
+            for work in (people.talk, chaos.kill, chaos.break_the_network):
+                tasks.create_task(work(lambda: time.monotonic() < end))
         began = time.monotonic()
         settled = await is_calm(bridge)
         calm = time.monotonic() - began
+        await stop_looking(looking)
+        await crowd[0].catch_up()
         verdict = Verdict()
-        judge = Judge(alice, bridge, bridge.turns(), verdict)
-        for talk in talks:
-            await judge.room(talk)
+        judge = Judge(crowd[0], bridge.turns(), verdict)
+        for talk in people.talks:
+            await judge.judge(talk)
         if not settled:
-            verdict.lost.append(f"after {CALM_SECONDS} s not settled: {bridge.journal.status()}")
-        report(minutes, calm, crowd.done, chaos.done, verdict)
-        if verdict.lost or verdict.doubled:
-            (folder / "bridge.log").write_text("\n".join(bridge.log), "utf-8")
-            kept = Path(tempfile.gettempdir()) / "mindbridge-soak"
-            kept.mkdir(exist_ok=True)
-            (kept / "bridge.log").write_text("\n".join(bridge.log), "utf-8")
-            for name in ("journal.sqlite3", "journal.sqlite3-wal"):
-                source = bridge.folder / "journal" / name
-                if source.exists():
-                    (kept / name).write_bytes(source.read_bytes())
-            print(f"the log and the journal are in {kept}", file=sys.stderr)
-        return not (verdict.lost or verdict.doubled)
+            verdict.lost.append(Case(f"not settled after {CALM_SECONDS} s: {bridge.journal.status()}", ""))
+        verdict.lost += [Case(f"the bridge ended by itself with {status}", "") for status in chaos.ended]
+        verdict.lost += uncertain_without_reason(bridge, verdict)
+        report(minutes, calm, people.done, chaos.done, verdict)
+        is_good = not (verdict.lost or verdict.doubled)
+        if not is_good:
+            await bridge.stop()
+            explain(bridge, verdict)
+        return is_good
+
+
+async def rooms_of(crowd: list[Person], bridge: Bridge) -> list[Talk]:
+    """Rooms with all of the people and one agent each, who has joined."""
+    talks = []
+    for number in range(ROOMS):
+        agent = bridge.user_id(AGENTS[number % len(AGENTS)])
+        room = await crowd[0].create_room(invite=[agent, *(person.user_id for person in crowd[1:])])
+        for person in crowd[1:]:
+            await person.join(room)
+        await crowd[0].wait_for(room, is_join_of(agent))
+        talks.append(Talk(room, agent))
+    return talks
+
+
+async def stop_looking(looking: asyncio.Task[None]) -> None:
+    """Ends it; what went wrong in it goes wrong here."""
+    looking.cancel()
+    with suppress(asyncio.CancelledError):
+        await looking
 
 
 async def is_calm(bridge: Bridge) -> bool:
@@ -216,7 +221,18 @@ async def is_calm(bridge: Bridge) -> bool:
     return False
 
 
+def uncertain_without_reason(bridge: Bridge, verdict: Verdict) -> list[Case]:
+    """Counts what is uncertain and what was refused; gives what is so without a reason."""
+    status = bridge.journal.status()
+    without = []
+    for state in ("uncertain", "refused"):
+        verdict.counted[f"deliveries: {state}"] = sum(each["deliveries"].get(state, 0) for each in status["agents"])
+        without += [Case(f"{state} without a reason: {each}", "") for each in status[state] if not each["error"]]
+    return without
+
+
 def report(minutes: float, calm: float, said: Counter[str], faults: Counter[str], verdict: Verdict) -> None:
+    """Prints the table."""
     rows: list[tuple[str, object]] = [("minutes", f"{minutes:g}"), *sorted(faults.items()), *sorted(said.items())]
     rows += sorted(verdict.counted.items())
     rows += [("seconds until all was settled", round(calm))]
@@ -224,8 +240,20 @@ def report(minutes: float, calm: float, said: Counter[str], faults: Counter[str]
     print("| what | number |\n|---|---|")
     for what, number in rows:
         print(f"| {what} | {number} |")
-    for case in (*verdict.lost[:10], *verdict.doubled[:10]):
-        print(case)
+
+
+def explain(bridge: Bridge, verdict: Verdict) -> None:
+    """Prints the first cases with what the journal knows of them; keeps the journal and the log."""
+    for title, cases in (("LOST", verdict.lost), ("DOUBLED", verdict.doubled)):
+        for case in cases[:SHOWN]:
+            print(f"\n{title} {case.what} ({case.event_id})")
+            if case.event_id:
+                for told in (bridge.journal.why(case.event_id), bridge.journal.show(case.event_id)):
+                    print(json.dumps(told, ensure_ascii=False, indent=1))
+    kept = Path(tempfile.mkdtemp(prefix="mindbridge-soak-kept-"))
+    (kept / "bridge.log").write_text("\n".join(bridge.log), "utf-8")
+    shutil.copytree(bridge.folder / "journal", kept / "journal")
+    print(f"the log and the journal are in {kept}", file=sys.stderr)
 
 
 def main() -> int:
