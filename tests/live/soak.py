@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mindbridge.demo.synapse import find_synapse_python, throwaway_synapse
-
 from tests.live.bridge import Bridge, Bridges
 from tests.live.conversation import is_join_of
 from tests.live.person import Person
