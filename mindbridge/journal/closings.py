@@ -59,7 +59,7 @@ async def close_questions_of_removed(
             agent = AgentName(row["agent"])
             if agent not in agents:
                 rows = await close_all_of_agent(transaction, agent, "agent_removed", now)
-                edits = [closing_edit(unanswered(each)) for each in rows if each["state"] == State.OPEN]
+                edits = [closing_edit(unanswered(each)) for each in rows]
                 await record_deliveries(transaction, edits, now)
                 closed += len(rows)
     return closed

@@ -166,8 +166,10 @@ class Outbox:
             if question is not None:
                 await _fail(transaction, question, error, now, failed=state == "refused")
             asked = await transaction.one("question_of_button", {"delivery_id": delivery})
-            edit = None if asked is None or asked["state"] != State.OPEN else without_buttons(unanswered(asked))
-            if asked is not None and edit is not None:
+            if asked is None or asked["state"] not in {State.POSTING, State.OPEN}:
+                return
+            edit = without_buttons(unanswered(asked))
+            if edit is not None:
                 await transaction.run("drop_unsent_buttons", {"question_id": asked["question_id"], "now": now})
                 await record_deliveries(transaction, [edit], now)
 

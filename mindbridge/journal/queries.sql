@@ -30,8 +30,8 @@ WHERE agent = :agent AND room_id = :room_id AND kind = 'button' AND state = 'pen
 
 -- name: record_account
 INSERT INTO accounts (agent, user_id) VALUES (:agent, :user_id)
-ON CONFLICT (agent) DO UPDATE SET user_id = excluded.user_id,
-  next_batch = CASE WHEN user_id = excluded.user_id THEN next_batch END
+ON CONFLICT (agent) DO UPDATE SET user_id = excluded.user_id, next_batch = NULL, wait_until = 0, limited_at = 0, budget = NULL
+  WHERE user_id <> excluded.user_id
 
 -- name: advance_account
 UPDATE accounts SET next_batch = :next_batch WHERE agent = :agent
@@ -138,7 +138,7 @@ WHERE delivery_id = :delivery_id
 
 -- name: compare_questions_of_room
 UPDATE questions SET compare = 1
-WHERE agent = :agent AND room_id = :room_id AND state = 'open' AND event_id IS NOT NULL
+WHERE agent = :agent AND room_id = :room_id AND state IN ('posting', 'open') AND event_id IS NOT NULL
 
 -- name: questions_to_compare
 SELECT question_id, room_id, event_id, part FROM questions WHERE agent = :agent AND compare = 1 AND event_id IS NOT NULL

@@ -292,6 +292,33 @@ async def test_refused_button_of_an_open_question_takes_the_others_with_it_and_t
     assert value(database, "SELECT COUNT(*) FROM problems") == 0
 
 
+async def test_refused_button_of_a_question_that_no_timeline_showed_yet_takes_the_others_with_it_as_well(
+    outbox: Outbox, database: Database
+) -> None:
+    await queue(database, turn())
+    await end(database, "one", asking(buttons=2))
+    await claimed(outbox)
+    await outbox.acknowledge(DeliveryId("q"), EventId("$event of q"), NOW)
+    assert await claimed(outbox) == "q button 1"
+    await outbox.refuse(DeliveryId("q button 1"), "403 M_FORBIDDEN", NOW, without_buttons)
+    assert await sent_names(database) == ["q without buttons"]
+    assert states(database)["q button 2"] == "dropped"
+
+
+async def test_refused_button_of_a_closed_question_changes_its_message_no_more(
+    outbox: Outbox, database: Database
+) -> None:
+    await queue(database, turn())
+    await end(database, "one", asking(buttons=2))
+    await claimed(outbox)
+    await outbox.acknowledge(DeliveryId("q"), EventId("$event of q"), NOW)
+    assert await claimed(outbox) == "q button 1"
+    await admit(database, opened=[seen()])
+    await take(database)
+    await outbox.refuse(DeliveryId("q button 1"), "403 M_FORBIDDEN", NOW, without_buttons)
+    assert value(database, "SELECT COUNT(*) FROM deliveries WHERE kind = 'edit'") == 0
+
+
 async def test_refusal_of_what_its_echo_showed_to_be_there_changes_nothing(outbox: Outbox, database: Database) -> None:
     await queue(database, turn())
     await end(database, "one", asking())
