@@ -69,9 +69,8 @@ WHERE EXISTS (SELECT 1 FROM turns AS t
 
 -- name: questions_touched
 WITH touched (question_id) AS (
-  SELECT question_id FROM (SELECT question_id FROM questions
-    WHERE state IN ('posting', 'open') AND room_id IN (SELECT value FROM json_each(:rooms))
-    ORDER BY seq DESC LIMIT :most)
+  SELECT q.question_id FROM json_each(:rooms) AS room JOIN questions AS q ON q.seq IN (
+    SELECT seq FROM questions WHERE state IN ('posting', 'open') AND room_id = room.value ORDER BY seq DESC LIMIT :most)
   UNION
   SELECT q.question_id FROM json_each(:threads) JOIN questions AS q
     ON q.room_id = json_extract(value, '$[0]') AND q.thread_id IS json_extract(value, '$[1]')
