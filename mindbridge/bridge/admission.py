@@ -153,9 +153,9 @@ class _Admission:
 
     def _admit_event(self, room: JoinedRoom, event: RoomEvent, *, withdrawn: bool) -> None:
         if event.transaction_id is not None:
-            self.decisions.acknowledged.append(
-                Acknowledged(delivery_id=DeliveryId(event.transaction_id), event_id=event.event_id)
-            )
+            echo = Acknowledged(delivery_id=DeliveryId(event.transaction_id), event_id=event.event_id)
+            self.decisions.acknowledged.append(echo)
+            self._book.acknowledge(echo.delivery_id, echo.event_id)
         if isinstance(event, Tombstone):
             self._follow(room, event)
         is_new = event.event_id not in self._snapshot.judged

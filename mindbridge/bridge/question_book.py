@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from mindbridge.events import Message
-from mindbridge.ids import AgentName, EventId, QuestionId, RoomId, TurnId
+from mindbridge.ids import AgentName, DeliveryId, EventId, QuestionId, RoomId, TurnId
 from mindbridge.journal.records import AskedQuestion, Closed, Decisions, Opened, Snapshot, Utterance
 from mindbridge.questions.lifecycle import Happening, after
 
@@ -26,6 +26,12 @@ class QuestionBook:
         changed = replace(question, **changes)  # type: ignore[arg-type]
         self._questions[question.question_id] = changed
         return changed
+
+    def acknowledge(self, delivery_id: DeliveryId, event_id: EventId) -> None:
+        """Notes that a delivery is in the room, as the event `event_id`: where it is a question, as the question's."""
+        for question in list(self._questions.values()):
+            if question.delivery_id == delivery_id and question.event_id is None:
+                self.change(question, event_id=event_id)
 
     def open(self, question: AskedQuestion, event_id: EventId, asked_ts: int) -> AskedQuestion:
         """Notes that a question was seen in its room, as the event `event_id`."""

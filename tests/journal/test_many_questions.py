@@ -57,7 +57,7 @@ async def admit(database: Database, *shown: tuple[RoomId, RoomEvent]) -> Decisio
 
 
 def selections(database: Database) -> list[tuple[str, int]]:
-    return rows(database, "SELECT question_id, number FROM selections ORDER BY question_id")  # type: ignore[return-value]
+    return rows(database, "SELECT question_id, number FROM selections ORDER BY question_id")
 
 
 @pytest.mark.parametrize("name", ["crowded 0", f"crowded {MANY - 1}"])
