@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from pydantic import BaseModel
@@ -14,6 +15,7 @@ from mindbridge.agents.turn import HistoryEntry, OpenQuestion, SelectedOption, S
 from mindbridge.bridge import turn_input
 from mindbridge.cli.main import _parser
 from mindbridge.config.schema import SECTIONS
+from mindbridge.journal.records import CloseReason
 from mindbridge.questions import blocks, emoji_keys, fields, json_object, json_text, read
 from mindbridge.questions.answers import TOLD, Verdict, typed_number
 from mindbridge.questions.lifecycle import State
@@ -129,6 +131,10 @@ def test_every_state_of_the_journal_is_named() -> None:
 
     assert set(State) < states
     assert states - memberships - kinds_of_turns <= COMMANDS.section("mindbridge journal").codes()
+
+
+def test_every_reason_why_a_question_is_closed_is_named() -> None:
+    assert set(get_args(CloseReason)) <= COMMANDS.section("mindbridge journal").codes()
 
 
 # Codes
