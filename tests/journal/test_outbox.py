@@ -227,6 +227,50 @@ async def test_echo_acknowledges_a_delivery_whose_answer_got_lost(outbox: Outbox
     assert await sent_names(database) == ["q button 1"]
 
 
+async def test_next_claim_acknowledges_what_was_sent_before_it(outbox: Outbox, database: Database) -> None:
+    await record(database, delivery("first"), delivery("button", "button", target_id=DeliveryId("first")))
+    assert await claimed(outbox) == "first"
+    sent = Acknowledged(delivery_id=DeliveryId("first"), event_id=EventId("$first"))
+    due = await outbox.claim_next(HELPER, NOW + 4, sent)
+    assert due is not None
+    assert (due.delivery_id, due.target_event) == ("button", "$first")
+    assert rows(database, "SELECT state, event_id, settled_at FROM deliveries WHERE delivery_id = 'first'") == [
+        ("sent", "$first", NOW + 4)
+    ]
+
+
+async def test_what_was_sent_last_is_acknowledged_where_nothing_else_is_due(outbox: Outbox, database: Database) -> None:
+    await record(database, delivery("last"))
+    assert await claimed(outbox) == "last"
+    sent = Acknowledged(delivery_id=DeliveryId("last"), event_id=EventId("$last"))
+    assert await outbox.claim_next(HELPER, NOW, sent) is None
+    assert states(database) == {"last": "sent"}
+
+
+async def test_events_that_are_some_delivery_are_told_from_others(outbox: Outbox, database: Database) -> None:
+    await record(database, delivery("one"), delivery("two", agent=CRITIC), delivery("waiting"))
+    await claimed(outbox)
+    await outbox.acknowledge(DeliveryId("one"), EventId("$one"), NOW)
+    await send_all(database, CRITIC)
+    events = [EventId(name) for name in ("$one", "$event of two", "$strange")]
+    assert await outbox.acknowledged_events(events) == {"$one", "$event of two"}
+    assert await outbox.acknowledged_events([]) == frozenset()
+
+
+async def test_what_the_account_sent_lately_is_known_with_its_time(outbox: Outbox, database: Database) -> None:
+    await record(
+        database, delivery("old"), delivery("new"), delivery("b", "button"), delivery("waiting", "edit"), delivery("no")
+    )
+    for name, at in (("old", NOW), ("new", NOW + 1), ("no", NOW + 2), ("b", NOW + 3)):
+        assert await claimed(outbox) == name
+        if name == "no":
+            await outbox.refuse(DeliveryId(name), "403 M_FORBIDDEN", at, without_buttons)
+        else:
+            await outbox.acknowledge(DeliveryId(name), EventId(f"${name}"), at)
+    assert await outbox.sent_since(HELPER, NOW) == [(NOW + 1, "message"), (NOW + 3, "button")]
+    assert await outbox.sent_since(CRITIC, NOW) == []
+
+
 # Refused
 
 
@@ -427,6 +471,29 @@ async def test_buttons_of_a_question_stay_when_the_account_was_limited_since_it_
     assert rows(database, "SELECT * FROM deliveries WHERE kind = 'redaction'") == []
 
 
+async def test_buttons_are_redacted_where_the_account_was_limited_only_before_it_asked(
+    outbox: Outbox, database: Database
+) -> None:
+    await two_accounts(database)
+    await outbox.hold(HELPER, DeliveryId("earlier"), NOW, "{}", NOW - 1)
+    await outbox.hold(CRITIC, DeliveryId("another's"), NOW, "{}", NOW + 1)
+    await queue(database, turn())
+    await end(database, "one", asking())
+    await send_all(database)
+    await admit(database, opened=[seen()])
+    await take(database)
+    assert value(database, "SELECT COUNT(*) FROM deliveries WHERE kind = 'redaction'") == 2
+
+
+async def test_limit_comes_too_late_for_what_its_echo_showed_to_be_there(outbox: Outbox, database: Database) -> None:
+    await two_accounts(database)
+    await record(database, delivery("one"))
+    await claimed(outbox)
+    await admit(database, acknowledged=[Acknowledged(delivery_id=DeliveryId("one"), event_id=EventId("$one"))])
+    await outbox.hold(HELPER, DeliveryId("one"), NOW + 5_000, "{}", NOW)
+    assert rows(database, "SELECT state, event_id FROM deliveries") == [("sent", "$one")]
+
+
 # What is left for later
 
 
@@ -500,6 +567,33 @@ async def test_what_cannot_be_told_is_not_sent_again_and_the_agent_hears_of_its_
     context = await TurnStore(database).context(await queued(database, "two"))
     assert [problem.code for problem in context.problems] == ["question_not_posted"]
     assert value(database, "SELECT state FROM questions") == "posting"
+
+
+async def test_closed_question_that_is_found_in_the_room_stays_closed_and_is_not_compared(
+    outbox: Outbox, database: Database
+) -> None:
+    await queue(database, turn(), turn("two"))
+    await end(database, "one", asking("q", "Tea?", buttons=0))
+    await claimed(outbox)
+    await end(database, "two", asking("again", "Tea?", buttons=0))
+    await outbox.found(DeliveryId("q"), EventId("$q"), NOW + 7, NOW + 9)
+    assert rows(database, "SELECT state, event_id, compare FROM questions WHERE delivery_id = 'q'") == [
+        ("superseded", "$q", 0)
+    ]
+    assert await AdmissionStore(database).to_compare(HELPER) == []
+    assert await sent_names(database) == ["again", "closing of question_q"]
+
+
+async def test_button_that_cannot_be_told_leaves_the_others_to_be_sent(outbox: Outbox, database: Database) -> None:
+    await queue(database, turn())
+    await end(database, "one", asking(buttons=2))
+    await claimed(outbox)
+    await outbox.acknowledge(DeliveryId("q"), EventId("$event of q"), NOW)
+    assert await claimed(outbox) == "q button 1"
+    await outbox.give_up(DeliveryId("q button 1"), "the history can't be read", NOW)
+    assert await sent_names(database) == ["q button 2"]
+    assert states(database) == {"q": "sent", "q button 1": "uncertain", "q button 2": "sent"}
+    assert value(database, "SELECT COUNT(*) FROM problems") == 0
 
 
 async def test_echo_of_what_was_uncertain_settles_it_after_all(outbox: Outbox, database: Database) -> None:
