@@ -113,7 +113,9 @@ class Deliverer:
         held_until = now + error.retry_after_ms
         self._budget = self._budget.limited(now, error.retry_after_ms)
         budget = json.dumps(asdict(self._budget))
-        await self._outbox.hold(self._session.agent, delivery.delivery_id, held_until, budget, now)
+        # Of what was tried before, the server may have refused the look only: it is looked for again.
+        untaken = None if delivery.tried_before else delivery.delivery_id
+        await self._outbox.hold(self._session.agent, untaken, held_until, budget, now)
         return held_until
 
     async def lull(self) -> None:

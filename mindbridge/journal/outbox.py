@@ -173,14 +173,14 @@ class Outbox:
                 await transaction.run("drop_unsent_buttons", {"question_id": asked["question_id"], "now": now})
                 await record_deliveries(transaction, [edit], now)
 
-    async def hold(self, agent: AgentName, delivery: DeliveryId, until: int, budget: str, now: int) -> None:
-        """The server asked the agent's account to wait until this time, and took the delivery not.
+    async def hold(self, agent: AgentName, delivery: DeliveryId | None, until: int, budget: str, now: int) -> None:
+        """The server asked the agent's account to wait until this time.
 
         Redactions that wait are dropped: what is left of the account's budget is for what people need.
 
         Args:
             agent: whose account it is.
-            delivery: what was to be sent.
+            delivery: what the server did certainly not take; None where an earlier try may have reached it.
             until: the time in milliseconds.
             budget: what was learned of the server's limits, as JSON.
             now: the time in milliseconds.

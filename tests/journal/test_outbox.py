@@ -458,6 +458,18 @@ async def test_what_the_server_did_not_take_counts_as_never_tried_and_waiting_re
     assert not again.tried_before
 
 
+async def test_what_an_earlier_try_may_have_brought_to_the_server_stays_tried_while_the_account_waits(
+    outbox: Outbox, database: Database
+) -> None:
+    await two_accounts(database)
+    await record(database, delivery("one"))
+    assert await claimed(outbox) == "one"
+    await outbox.hold(HELPER, None, NOW, "{}", NOW)
+    again = await outbox.claim_next(HELPER, NOW)
+    assert again is not None
+    assert again.tried_before
+
+
 async def test_buttons_of_a_question_stay_when_the_account_was_limited_since_it_asked(
     outbox: Outbox, database: Database
 ) -> None:

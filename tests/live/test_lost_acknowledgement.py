@@ -23,7 +23,7 @@ from tests.live.conversation import (
     said_in,
 )
 from tests.live.person import Event, Person
-from tests.live.proxy import SEND, Action, Next, Proxy, Request, forget_transactions, lose, refuse, refuse_with
+from tests.live.proxy import SEND, Action, Next, Proxy, Request, forget_transactions, limit, lose, refuse, refuse_with
 from tests.live.waiting import wait_until
 
 MESSAGE, BUTTON, REDACTION = "/send/m.room.message/", "/send/m.reaction/", "/redact/"
@@ -121,6 +121,26 @@ async def test_what_was_under_way_at_a_crash_is_found_in_the_room(
     await wait_until(lambda: is_settled(bridge))
     assert shape(await events_of(alice, room, bridge.user_id())) == WHOLE
     assert len({turn["turn_id"] for turn in bridge.turns()}) == len(bridge.turns()) == 2
+
+
+async def test_what_was_under_way_is_looked_for_again_when_the_look_was_too_much_for_the_server(
+    new_bridge: NewBridge, new_person: NewPerson, new_proxy: NewProxy
+) -> None:
+    alice, proxy = await new_person("Alice"), await new_proxy()
+    bridge = await new_bridge(homeserver=proxy.url)
+    proxy.rule(forget_transactions(), "PUT", SEND)
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id())
+    killing = asyncio.create_task(lose_then_stop(proxy, bridge, MESSAGE))
+    await alice.send_text(room, "ask me")
+    await killing
+    # To another device the server doesn't show the transaction id, so that no echo tells.
+    (bridge.folder / "journal" / "devices" / "assistant.json").unlink()
+    limited = proxy.rule(limit(50), "GET", "/messages$", times=1)
+    await bridge.start()
+    await wait_until(lambda: is_settled(bridge))
+    assert limited.done == 1
+    assert shape(await events_of(alice, room, bridge.user_id())) == ["reaction", "reaction", "room.message"]
 
 
 @pytest.mark.parametrize("forgets", [False, True], ids=["", "transaction ids are forgotten"])
