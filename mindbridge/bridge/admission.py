@@ -175,7 +175,8 @@ class _Admission:
             self._answering.try_reaction(room, event, withdrawn=withdrawn)
         elif isinstance(event, Edit) and is_new:
             self._answering.try_edit(room, event)
-        elif isinstance(event, Redaction) and is_new:
+        elif isinstance(event, Redaction):
+            # Also one that was judged: the account that judged it may not have known the question's event.
             self._answering.take_back(room, event)
 
     def _follow(self, room: JoinedRoom, event: Tombstone) -> None:

@@ -124,9 +124,17 @@ def test_redaction_of_another_rooms_event_closes_nothing() -> None:
     assert (decisions.closed, decisions.verdicts) == ([], [])
 
 
-def test_redaction_that_another_account_judged_closes_nothing_again() -> None:
+def test_redaction_that_another_account_saw_before_the_questions_event_was_known_closes_it_still() -> None:
     known = replace(snapshot(question()), judged=frozenset({EventId("$redaction")}))
-    assert decided(batch(redaction("$q")), known).closed == []
+    assert verdicts(decided(batch(redaction("$q")), known)) == [("$redaction", Verdict.QUESTION_CLOSED)]
+
+
+def test_redaction_that_another_account_has_taken_in_closes_nothing_again() -> None:
+    event = EventId("$redaction")
+    shut = question(state=State.CLOSED, closed_seq=50)
+    known = replace(snapshot(shut), judged=frozenset({event}), verdicts=frozenset({event}))
+    decisions = decided(batch(redaction("$q")), known)
+    assert (decisions.closed, decisions.verdicts) == ([], [])
 
 
 def test_answers_to_a_closed_question_have_a_verdict_and_are_told_to_nobody() -> None:

@@ -1,0 +1,63 @@
+"""What `mindbridge journal` tells of deliveries that can't be told and of questions that were closed."""
+
+from dataclasses import replace
+
+from mindbridge.ids import DeliveryId, EventId, QuestionId
+from mindbridge.journal.admissions import AdmissionStore
+from mindbridge.journal.database import Database
+from mindbridge.journal.outbox import Outbox
+from mindbridge.journal.records import Acknowledged, Closed, RoomClosed
+from mindbridge.journal.reports import Reports
+from tests.journal.sample_rows import HELPER, HELPER_USER, NOW, ROOM, admit, asking, end, queue, seen, turn
+from tests.unit.sample_questions import part_of
+
+
+async def ask(database: Database, name: str = "q") -> None:
+    """The helper asks a question, whose message is not sent yet."""
+    await queue(database, turn(f"of {name}"))
+    asked = asking(name, f"{name}?", buttons=0)
+    assert asked.question is not None
+    await end(database, f"of {name}", replace(asked, question=replace(asked.question, part=part_of(f"{name}?"))))
+
+
+async def test_status_lists_what_can_not_be_told_until_it_is_seen_after_all(database: Database) -> None:
+    await AdmissionStore(database).record_account(HELPER, HELPER_USER, NOW)
+    await ask(database)
+    reports = Reports(database.path.parent)
+    assert reports.status()["uncertain"] == []
+
+    assert await Outbox(database).claim_next(HELPER, NOW) is not None
+    await Outbox(database).give_up(DeliveryId("q"), "too much came since", NOW)
+
+    status = reports.status()
+    assert status["uncertain"] == [
+        {"delivery_id": "q", "agent": HELPER, "room_id": ROOM, "kind": "message", "error": "too much came since"}
+    ]
+    assert status["refused"] == []
+    assert status["agents"][0]["deliveries"] == {"uncertain": 1}
+
+    await admit(database, acknowledged=[Acknowledged(delivery_id=DeliveryId("q"), event_id=EventId("$q"))])
+    assert reports.status()["uncertain"] == []
+    assert reports.status()["agents"][0]["deliveries"] == {"sent": 1}
+
+
+async def test_questions_tell_why_they_are_closed(database: Database) -> None:
+    store = AdmissionStore(database)
+    await store.record_account(HELPER, HELPER_USER, NOW)
+    for number, name in enumerate(("redacted", "otherwise", "left"), start=1):
+        await ask(database, name)
+        await admit(database, opened=[seen(name, number)])
+    reports = Reports(database.path.parent)
+    assert {each["close_reason"] for each in reports.questions()} == {None}
+
+    await admit(database, closed=[Closed(question_id=QuestionId("question_redacted"), seq=9)])
+    await store.close_posted_otherwise(QuestionId("question_otherwise"), NOW)
+    await admit(database, rooms_closed=[RoomClosed(room_id=ROOM, reason="room_left", notice=None)])
+
+    told = [(each["question_text"], each["state"], each["close_reason"]) for each in reports.questions()]
+    assert told == [
+        ("left?", "closed", "room_left"),
+        ("otherwise?", "closed", "posted_otherwise"),
+        ("redacted?", "closed", "question_redacted"),
+    ]
+    assert [each["close_reason"] for each in reports.export()] == ["question_redacted", "posted_otherwise", "room_left"]
