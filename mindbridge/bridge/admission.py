@@ -90,11 +90,12 @@ class _Admission:
         self._answering = Answering(self._book, roster, self.decisions)
 
     def run(self) -> None:
-        for invite in self._batch.invites:
-            self._settle_invite(invite.room_id, allowed=self._roster.may_talk(invite.inviter), ts=invite.server_ts)
         for room_id in self._batch.left:
             self._set_membership(Membership(room_id=room_id, state="left", invited_ts=None))
             self.decisions.rooms_closed.append(RoomClosed(room_id=room_id, reason="room_left", notice=None))
+        # A room that is both was left first: who was kicked and invited again is shown both.
+        for invite in self._batch.invites:
+            self._settle_invite(invite.room_id, allowed=self._roster.may_talk(invite.inviter), ts=invite.server_ts)
         for room in self._batch.joined:
             self._admit_room(room)
 

@@ -22,6 +22,7 @@ from mindbridge.steps import Step, reached
 log = logging.getLogger(__name__)
 
 LULL_SECONDS = 0.25
+LONGEST_HOLD_MS = 600_000
 RECENT_MS = 5 * 60 * 1000
 """What was sent so long before a start still counts against the account's budget."""
 
@@ -64,9 +65,11 @@ class Deliverer:
         held_until = await self._remember()
         sent: Acknowledged | None = None
         while True:
-            if (held_for := held_until - self._now()) > 0 and await self._stops_within(held_for / 1000):
+            # The clock may have been set back since the time was noted.
+            held_for = min(held_until - self._now(), LONGEST_HOLD_MS)
+            if held_for > 0 and await self._stops_within(held_for / 1000):
                 return
-            now = self._now()
+            held_until, now = 0, self._now()
             # At a stop no more messages come for which something would have to be left.
             extras_in = 0 if self._stopping.is_set() else self._budget.wait_for_extra(now)
             failing = self._set_aside.rooms(now)

@@ -34,6 +34,9 @@ class Bell:
             self._rung.clear()
 
 
+LONGEST_DELAY_SECONDS = 60.0
+
+
 class SetAside:
     """Rooms to which sending failed, each left alone for a growing while, so that the others don't wait for it."""
 
@@ -53,10 +56,12 @@ class SetAside:
 
     def rooms(self, now: int) -> dict[RoomId, int]:
         """The rooms that are set aside at `now`, with the milliseconds until they aren't."""
-        return {room: until - now for room, until in self._until.items() if until > now}
+        waits = {room: until - now for room, until in self._until.items()}
+        # One that is longer than any delay comes of a clock that was set back.
+        return {room: wait for room, wait in waits.items() if 0 < wait <= LONGEST_DELAY_SECONDS * 1000}
 
 
-def growing_delays(first: float = 0.5, most: float = 60.0) -> Iterator[float]:
+def growing_delays(first: float = 0.5, most: float = LONGEST_DELAY_SECONDS) -> Iterator[float]:
     """Seconds to wait after each failure in a row: doubling up to `most`, each shortened at random by up to a half."""
     delay = first
     while True:

@@ -77,8 +77,10 @@ class TurnRunner:
             thread = (turn.room_id, turn.thread_id)
             if thread in self._busy or self._stopping:
                 continue
-            if due_at > self._now():
-                waits.append(due_at - self._now())
+            wait = due_at - self._now()
+            # One that is longer than the turn's delay comes of a clock that was set back.
+            if 0 < wait <= _retry_ms(turn.failures):
+                waits.append(wait)
             elif len(self._busy) < self._config.turns_at_once:
                 self._busy.add(thread)
                 tasks.create_task(self._run_one(turn, thread, tasks))
@@ -127,8 +129,7 @@ class TurnRunner:
         failures = turn.failures + 1
         log.warning("turn_failed turn_id=%s attempt=%d error=%s", turn.turn_id, failures, error)
         if failures < self._config.backend.attempts:
-            due_at = self._now() + min(FIRST_RETRY_MS * RETRY_GROWTH ** (failures - 1), LONGEST_RETRY_MS)
-            await self._store.delay(turn.turn_id, error, due_at)
+            await self._store.delay(turn.turn_id, error, self._now() + _retry_ms(failures))
             return
         about = latest_in_thread(turn)
         notice = NewDelivery(
@@ -156,6 +157,11 @@ class TurnRunner:
             await self._session.show_typing(room_id, typing=typing)
         except MatrixError as error:
             log.debug("typing_failed room_id=%s error=%s", room_id, error)
+
+
+def _retry_ms(failures: int) -> int:
+    """How long a turn waits after so many failures in a row, in milliseconds."""
+    return int(min(FIRST_RETRY_MS * RETRY_GROWTH ** max(failures - 1, 0), LONGEST_RETRY_MS))
 
 
 async def _happens(event: asyncio.Event, seconds: float) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mindbridge.ids import AgentName, UserId
-from mindbridge.matrix.errors import AccountUnusable
+from mindbridge.matrix.errors import AccountUnusable, Unreachable
 
 
 class Device(BaseModel):
@@ -49,7 +49,7 @@ class DeviceFolder:
         """Keeps the agent's device; the file is there whole or not at all.
 
         Raises:
-            AccountUnusable: the file can't be written.
+            Unreachable: the file can't be written now; to be tried again.
         """
         path = self._path(agent)
         draft = path.with_suffix(".new")
@@ -61,7 +61,7 @@ class DeviceFolder:
                 os.fsync(file.fileno())
             draft.replace(path)
         except OSError as error:
-            raise AccountUnusable(f"{path}: can't be written: {error.strerror}; is the folder writable?") from error
+            raise Unreachable(f"{path}: can't be written: {error.strerror}; is the folder writable?") from error
 
     def _path(self, agent: AgentName) -> Path:
         return self._folder / f"{agent}.json"

@@ -10,7 +10,7 @@ from nio.api import Api, MessageDirection, RelationshipType
 from nio.client.async_client import AsyncClient
 from nio.responses import RoomEventRelationsResponse
 
-from mindbridge.events import RoomEvent
+from mindbridge.events import Reaction, RoomEvent
 from mindbridge.ids import DeliveryId, EventId, RoomId, UserId
 from mindbridge.matrix.errors import MatrixError, Refused
 
@@ -29,7 +29,10 @@ class TooFarBack(MatrixError):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of history, the newest event first; `before`: where the next one begins, None at the end."""
+    """A page of history, the newest event first; `before`: where the next one begins, None at the end.
+
+    A page without events is not the end: the server may keep to itself all that would stand there.
+    """
 
     events: tuple[RoomEvent, ...]
     before: str | None
@@ -59,7 +62,7 @@ class Past:
         """The events right before a position, at most `PAGE_EVENTS`, and none from before `since`."""
         answer = await self._page(room_id, before, since)
         events = tuple(event for each in answer.chunk if (event := self._read(room_id, each.source)) is not None)
-        return Page(events, answer.end if answer.chunk else None)
+        return Page(events, answer.end or None)
 
     async def reactions(self, room_id: RoomId, event_id: EventId) -> tuple[RoomEvent, ...]:
         """All reactions to an event that were not withdrawn, in the server's order."""
@@ -81,28 +84,29 @@ class Past:
         for _ in range(MOST_PAGES):
             answer = await self._page(room_id, before, since)
             for event in answer.chunk:
-                source = event.source
-                if source.get("sender") != self._user_id:
+                own = self._read(room_id, event.source)
+                if own is None or own.sender != self._user_id:
                     continue
-                found = Found(EventId(source["event_id"]), int(source.get("origin_server_ts", 0)))
-                if source.get("unsigned", {}).get("transaction_id") == transaction:
+                found = Found(own.event_id, own.server_ts)
+                if own.transaction_id == transaction:
                     return [found]
-                if source.get("content") == content:
+                if event.source.get("content") == content:
                     same.append(found)
-            before = answer.end
-            if not answer.chunk or not before:
+            before = answer.end or None
+            if before is None:
                 return same
         raise TooFarBack(f"{room_id}: more than {MOST_PAGES * PAGE_EVENTS} events came since")
 
     async def button(self, room_id: RoomId, event_id: EventId, key: str) -> Found | None:
         """The account's own reaction to an event with this key."""
         sources = self._relations(room_id, event_id, RelationshipType.annotation)
-        return await self._own(sources, lambda content: content.get("m.relates_to", {}).get("key") == key)
+        return await self._own(room_id, sources, lambda own, _: isinstance(own, Reaction) and own.key == key)
 
     async def edit(self, room_id: RoomId, event_id: EventId, content: dict[str, Any]) -> Found | None:
         """The account's own edit of an event with this content."""
         sources = self._relations(room_id, event_id, RelationshipType.replacement)
-        return await self._own(sources, lambda each: each.get("m.new_content") == content["m.new_content"])
+        new = content["m.new_content"]
+        return await self._own(room_id, sources, lambda _, each: each.get("m.new_content") == new)
 
     async def content(self, room_id: RoomId, event_id: EventId) -> dict[str, Any]:
         """What an event said when it was sent; empty once it was redacted."""
@@ -113,17 +117,20 @@ class Past:
     async def redaction(self, room_id: RoomId, event_id: EventId) -> Found | None:
         """What withdrew an event, None where nothing did."""
         answer = await self._ask("event", self._client.room_get_event(room_id, event_id))
-        because = answer.event.source.get("unsigned", {}).get("redacted_because")
-        if not isinstance(because, dict) or "event_id" not in because:
-            return None
-        return Found(EventId(because["event_id"]), int(because.get("origin_server_ts", 0)))
+        unsigned = answer.event.source.get("unsigned")
+        because = self._read(room_id, unsigned.get("redacted_because")) if isinstance(unsigned, dict) else None
+        return None if because is None else Found(because.event_id, because.server_ts)
 
     async def _own(
-        self, sources: AsyncIterator[dict[str, Any]], wanted: Callable[[dict[str, Any]], bool]
+        self,
+        room_id: RoomId,
+        sources: AsyncIterator[dict[str, Any]],
+        wanted: Callable[[RoomEvent, dict[str, Any]], bool],
     ) -> Found | None:
         async for source in sources:
-            if source.get("sender") == self._user_id and wanted(source["content"]):
-                return Found(EventId(source["event_id"]), int(source.get("origin_server_ts", 0)))
+            own, content = self._read(room_id, source), source.get("content")
+            if own is not None and own.sender == self._user_id and isinstance(content, dict) and wanted(own, content):
+                return Found(own.event_id, own.server_ts)
         return None
 
     async def _page(self, room_id: RoomId, before: str | None, since: str | None) -> nio.RoomMessagesResponse:

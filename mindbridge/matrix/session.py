@@ -56,6 +56,7 @@ class Session:
         )
         self._client = AsyncClient(homeserver, account.user_id, config=config)
         self._has_state = False
+        self._unsaved: Device | None = None
         self.past = Past(self._client, self.user_id, self._ask, self._read)
 
     async def open(self) -> None:
@@ -89,8 +90,12 @@ class Session:
                 log.warning("token_rejected agent=%s device_id=%s; logging in again", self.agent, device.device_id)
             else:
                 return
-        device = await self._log_in(None if device is None else device.device_id)
+        # Kept until it is written: with a full disk, say, each try would else leave one more device at the server.
+        if self._unsaved is None:
+            self._unsaved = await self._log_in(None if device is None else device.device_id)
+        device = self._unsaved
         self._devices.save(self.agent, device)
+        self._unsaved = None
         self._client.restore_login(device.user_id, device.device_id, device.access_token)
 
     async def _use_token(self, token: str, device_id: str | None) -> None:

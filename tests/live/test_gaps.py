@@ -2,11 +2,14 @@
 
 import asyncio
 
+from aiohttp import web
+from yarl import URL
+
 from tests.live.bridge import Bridge
 from tests.live.conftest import NewBridge, NewPerson, NewProxy
 from tests.live.conversation import ask, block, hear_from, is_message, room_with, root_of, said_in
 from tests.live.person import Event, Person
-from tests.live.proxy import refuse_with
+from tests.live.proxy import Next, Request, refuse_with
 from tests.live.waiting import wait_until
 
 # More than one page of history, and far more than a sync response shows of a room.
@@ -148,3 +151,27 @@ async def test_question_of_another_agent_is_answered_in_the_gap_of_both(
     await hear_from(alice, room, bridge.user_id(), bridge.user_id("helper"))
     assert [turn["kind"] for turn in bridge.turns("helper")] == ["message", "selection", "message"]
     assert [turn["kind"] for turn in bridge.turns("assistant")] == ["message"]
+
+
+async def test_page_of_history_without_events_is_not_its_end(
+    new_bridge: NewBridge, new_person: NewPerson, new_proxy: NewProxy
+) -> None:
+    """S2"""
+    alice, proxy = await new_person("Alice"), await new_proxy()
+    bridge = await new_bridge(settings=MENTION, homeserver=proxy.url)
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id())
+    assert await bridge.stop() == 0
+    hidden = proxy.rule(hide_events, "GET", "/messages$", times=1)
+    await alice.send_text(room, "in the gap", mentions=[bridge.user_id()])
+    await chatter(alice, room)
+    await bridge.start()
+    await alice.wait_for(room, is_message("You said: in the gap"))
+    assert hidden.done == 1
+
+
+async def hide_events(request: Request, forward: Next) -> web.StreamResponse:
+    """Gives a page of no events that goes on where this one began, as where all of its events are hidden."""
+    await forward()
+    start = URL(request.target, encoded=True).query["from"]
+    return web.json_response({"chunk": [], "start": start, "end": start})

@@ -4,6 +4,7 @@ The homeserver has forgotten each transaction id at once: only looking into the 
 """
 
 import asyncio
+import json
 import signal
 
 import pytest
@@ -23,7 +24,19 @@ from tests.live.conversation import (
     said_in,
 )
 from tests.live.person import Event, Person
-from tests.live.proxy import SEND, Action, Next, Proxy, Request, forget_transactions, limit, lose, refuse, refuse_with
+from tests.live.proxy import (
+    SEND,
+    Action,
+    Next,
+    Proxy,
+    Request,
+    delay,
+    forget_transactions,
+    limit,
+    lose,
+    refuse,
+    refuse_with,
+)
 from tests.live.waiting import wait_until
 
 MESSAGE, BUTTON, REDACTION = "/send/m.room.message/", "/send/m.reaction/", "/redact/"
@@ -220,3 +233,30 @@ def _late(released: asyncio.Event) -> Action:
         return answer
 
     return act
+
+
+async def test_page_of_history_without_events_does_not_say_that_nothing_was_sent(
+    new_bridge: NewBridge, new_person: NewPerson, new_proxy: NewProxy
+) -> None:
+    alice, proxy = await new_person("Alice"), await new_proxy()
+    bridge = await new_bridge(homeserver=proxy.url)
+    proxy.rule(forget_transactions(), "PUT", SEND)
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id())
+    proxy.rule(lose, "PUT", MESSAGE, times=1)
+    hidden = proxy.rule(_hide_newest, "GET", "/messages$", times=1)
+    # An echo in a sync response must not tell first.
+    proxy.rule(delay(2), "GET", "/sync$")
+    await alice.send_text(room, "once")
+    await wait_until(lambda: bridge.journal.status()["agents"][0]["deliveries"] == {"sent": 1})
+    await hear_from(alice, room, bridge.user_id())
+    assert said_in(alice, room, bridge.user_id()).count("You said: once") == 1
+    assert hidden.done == 1
+
+
+async def _hide_newest(_request: Request, forward: Next) -> web.StreamResponse:
+    answer = await forward()
+    assert isinstance(answer, web.Response)
+    assert isinstance(answer.body, bytes)
+    page = json.loads(answer.body)
+    return web.json_response({"chunk": [], "start": page["start"], "end": page["start"]})

@@ -206,3 +206,20 @@ async def test_room_in_which_the_server_fails_holds_up_no_other_room(
     question = await alice.wait_for(broken, is_message("What approach"))
     await alice.wait_for(broken, is_button("🔍\ufe0f", question["event_id"]))
     assert await buttons_of(alice, broken, question["event_id"]) == ["🚀", "🔍\ufe0f"]
+
+
+async def test_who_was_kicked_and_invited_again_while_the_bridge_was_down_accepts(
+    new_bridge: NewBridge, new_person: NewPerson
+) -> None:
+    alice, bridge = await new_person("Alice"), await new_bridge()
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id())
+    await ask(alice, room)
+    assert await bridge.stop() == 0
+    await alice.call("POST", "rooms", room, "kick", json={"user_id": bridge.user_id()})
+    await alice.invite(room, bridge.user_id())
+    invited = await alice.send_text(room, "welcome back")
+    await bridge.start()
+    await alice.wait_for(room, is_message("You said: welcome back"))
+    assert bridge.turns()[-1]["event_id"] == invited
+    assert states(bridge) == [("closed", "room_left")]
