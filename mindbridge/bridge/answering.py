@@ -251,7 +251,7 @@ _REASONS = {
     Verdict.NOT_A_PERSON: "Agents, bots and notices never answer.",
     Verdict.WITHDRAWN: "It was withdrawn before it could be taken.",
     Verdict.UNKNOWN_QUESTION: "The question was never posted.",
-    Verdict.QUESTION_CLOSED: "The question is closed: it was redacted, or its room or agent is no longer there.",
+    Verdict.QUESTION_CLOSED: "The question is closed without an answer; `mindbridge journal show` says why.",
 }
 
 

@@ -90,10 +90,6 @@ class Budget:
         level = burst - 1 + wait * per_second
         return replace(now, level=level, burst=burst, per_second=per_second, limited_at_ms=now_ms, full_at_ms=now_ms)
 
-    def may_send_extra(self, now_ms: int) -> bool:
-        """Whether a button, an edit or a redaction may go now."""
-        return self.wait_for_extra(now_ms) == 0
-
     def wait_for_extra(self, now_ms: int) -> int:
         """Milliseconds until a button, an edit or a redaction may go if nothing else is sent; 0 is now."""
         now = self._at(now_ms)

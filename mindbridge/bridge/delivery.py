@@ -16,13 +16,12 @@ from mindbridge.journal.outbox import Outbox
 from mindbridge.journal.records import Acknowledged, Delivery
 from mindbridge.matrix.content import with_target
 from mindbridge.matrix.errors import Limited, MatrixError, Refused, TokenRejected
-from mindbridge.matrix.session import Session
+from mindbridge.matrix.session import LONGEST_HOLD_MS, Session
 from mindbridge.steps import Step, reached
 
 log = logging.getLogger(__name__)
 
 LULL_SECONDS = 0.25
-LONGEST_HOLD_MS = 600_000
 RECENT_MS = 5 * 60 * 1000
 """What was sent so long before a start still counts against the account's budget."""
 

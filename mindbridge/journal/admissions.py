@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from mindbridge.ids import AgentName, EventId, QuestionId, RoomId, UserId
-from mindbridge.journal.closings import close_all_of_agent, close_redacted, close_room
+from mindbridge.journal.closings import close_all_of_agent, close_one, close_room
 from mindbridge.journal.database import Database, Row, Transaction
 from mindbridge.journal.outbox import record_deliveries, withdraw_buttons
 from mindbridge.journal.records import (
@@ -102,9 +102,7 @@ class AdmissionStore:
     async def close_posted_otherwise(self, question: QuestionId, now: int) -> None:
         """Closes a question whose message in the room offers something else than the journal holds."""
         async with self._database.transaction(Step.CLOSE_OTHERWISE) as transaction:
-            closing = {"question_id": question, "state": State.CLOSED, "seq": None, "now": now}
-            await transaction.run("close_question", closing | {"reason": "posted_otherwise"})
-            await transaction.run("drop_unsent_buttons", closing)
+            await close_one(transaction, question, "posted_otherwise", now)
 
     async def memberships_in(self, agent: AgentName, rooms: Sequence[RoomId]) -> dict[RoomId, Membership]:
         """What the journal knows of the account in these rooms."""
@@ -182,7 +180,7 @@ async def _write(transaction: Transaction, agent: AgentName, decisions: Decision
         "record_membership", [_parameters(each) | {"agent": agent} for each in decisions.memberships]
     )
     for closed in decisions.closed:
-        await close_redacted(transaction, closed, now)
+        await close_one(transaction, closed.question_id, "question_redacted", now, seq=closed.seq)
     for room in decisions.rooms_closed:
         await close_room(transaction, agent, room, now)
 

@@ -2,19 +2,21 @@
 
 from collections.abc import Callable, Collection
 
-from mindbridge.ids import AgentName
+from mindbridge.ids import AgentName, QuestionId
 from mindbridge.journal.database import Database, Row, Transaction
 from mindbridge.journal.outbox import record_deliveries, unanswered
-from mindbridge.journal.records import Closed, CloseReason, NewDelivery, RoomClosed, Unanswered
+from mindbridge.journal.records import CloseReason, NewDelivery, RoomClosed, Unanswered
 from mindbridge.questions.lifecycle import State
 from mindbridge.steps import Step
 
 
-async def close_redacted(transaction: Transaction, closed: Closed, now: int) -> None:
-    """Closes a question whose message was redacted; buttons that were not sent yet are dropped."""
-    closing = {"question_id": closed.question_id, "state": State.CLOSED, "seq": closed.seq, "now": now}
-    await transaction.run("close_question", closing | {"reason": "question_redacted"})
-    await transaction.run("drop_unsent_buttons", {"question_id": closed.question_id, "now": now})
+async def close_one(
+    transaction: Transaction, question: QuestionId, reason: CloseReason, now: int, *, seq: int | None = None
+) -> None:
+    """Closes a question; buttons that were not sent yet are dropped. `seq`: the place of the event that closed it."""
+    closing = {"question_id": question, "state": State.CLOSED, "reason": reason, "seq": seq, "now": now}
+    await transaction.run("close_question", closing)
+    await transaction.run("drop_unsent_buttons", closing)
 
 
 async def close_room(transaction: Transaction, agent: AgentName, closed: RoomClosed, now: int) -> None:
@@ -33,9 +35,7 @@ async def close_all_of_agent(transaction: Transaction, agent: AgentName, reason:
     """Closes all open questions of an agent; gives what they were."""
     rows = await transaction.all("open_questions_of_agent", {"agent": agent})
     for row in rows:
-        closing = {"question_id": row["question_id"], "state": State.CLOSED, "seq": None, "now": now}
-        await transaction.run("close_question", closing | {"reason": reason})
-        await transaction.run("drop_unsent_buttons", closing)
+        await close_one(transaction, row["question_id"], reason, now)
     return rows
 
 

@@ -29,7 +29,9 @@ FIRST_SYNC_SECONDS = 600.0
 TYPING_MS = 30_000
 NOT_IN_ROOM = "NOT_IN_ROOM"  # no server's errcode: the account isn't in the room, so that nothing was asked
 _RETRY_MS = 5_000
-_LONGEST_RETRY_MS = 600_000
+LONGEST_HOLD_MS = 600_000
+"""No 429 is taken to ask for more."""
+
 _TIMELINE_LIMIT = 100
 _BAD_CREDENTIAL = frozenset({"M_FORBIDDEN", "M_USER_DEACTIVATED", "M_INVALID_USERNAME"})
 _FILTER = {
@@ -227,7 +229,7 @@ class Session:
         error = answer if isinstance(answer, nio.ErrorResponse) else nio.ErrorResponse("unknown error")
         message = f"{self.user_id}: {what}: {error.status_code or status} {error.message}"
         if status == HTTPStatus.TOO_MANY_REQUESTS or error.status_code == "M_LIMIT_EXCEEDED":
-            return Limited(message, min(max(error.retry_after_ms or _RETRY_MS, 1), _LONGEST_RETRY_MS))
+            return Limited(message, min(max(error.retry_after_ms or _RETRY_MS, 1), LONGEST_HOLD_MS))
         if error.status_code in {"M_UNKNOWN_TOKEN", "M_MISSING_TOKEN"}:
             return TokenRejected(message)
         is_refused = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR

@@ -56,7 +56,7 @@ class Account:
             if ready_ms > end_ms:
                 break
             self.now_ms = ready_ms
-            if self.budget.may_send_extra(ready_ms):
+            if self.budget.wait_for_extra(ready_ms) == 0:
                 sent = self._send(is_message=False)
                 self.extras -= sent
                 self.refused_extras += not sent
@@ -83,7 +83,7 @@ def after(events: int, budget: Budget | None = None, *, now_ms: int = START) -> 
 def extras_at_once(budget: Budget, now_ms: int = START) -> int:
     """How many extras may go at one moment."""
     count = 0
-    while count < 1_000 and budget.may_send_extra(now_ms):
+    while count < 1_000 and budget.wait_for_extra(now_ms) == 0:
         budget = budget.sent(now_ms, is_message=False)
         count += 1
     return count
@@ -117,8 +117,8 @@ def test_a_held_button_goes_when_the_reserve_is_free_again() -> None:
     held = after(8, after(1).limited(START, 5_000), now_ms=START + 60_000)
     wait = held.wait_for_extra(START + 60_000)
     assert wait > 0
-    assert not held.may_send_extra(START + 60_000 + wait - 1)
-    assert held.may_send_extra(START + 60_000 + wait)
+    assert held.wait_for_extra(START + 60_000 + wait - 1) > 0
+    assert held.wait_for_extra(START + 60_000 + wait) == 0
 
 
 def test_a_refusal_at_the_default_limits_teaches_exactly_those() -> None:
@@ -177,7 +177,7 @@ def test_forty_events_over_the_burst_without_a_refusal_make_the_budget_irrelevan
 def test_without_a_known_limit_held_buttons_go_after_some_quiet() -> None:
     held = after(10)
     assert held.wait_for_extra(START) == QUIET_MS
-    assert held.may_send_extra(START + QUIET_MS)
+    assert held.wait_for_extra(START + QUIET_MS) == 0
 
 
 def test_buttons_do_not_probe_while_messages_go() -> None:
@@ -187,7 +187,7 @@ def test_buttons_do_not_probe_while_messages_go() -> None:
 
 def test_with_a_known_limit_quiet_releases_nothing() -> None:
     held = after(10).limited(START, 5_000)
-    assert not held.may_send_extra(START + QUIET_MS)
+    assert held.wait_for_extra(START + QUIET_MS) > 0
 
 
 def test_a_refusal_is_forgotten_after_a_day() -> None:
@@ -233,14 +233,14 @@ def test_absurd_retry_times_leave_sane_limits(retry_after_ms: int) -> None:
 def test_a_clock_that_was_set_back_holds_nothing_for_longer() -> None:
     budget = after(10).limited(START, 5_000)
     assert budget.wait_for_extra(START - 1) <= budget.wait_for_extra(START)
-    assert budget.may_send_extra(START - LEARNED_FOR_MS * 365)
-    assert after(3, budget, now_ms=START - 60_000).may_send_extra(START - 60_000)
+    assert budget.wait_for_extra(START - LEARNED_FOR_MS * 365) == 0
+    assert after(3, budget, now_ms=START - 60_000).wait_for_extra(START - 60_000) == 0
 
 
 def test_a_clock_that_was_set_back_does_not_delay_the_quiet() -> None:
     held = after(10)
     assert held.wait_for_extra(START - 1_000) == QUIET_MS - 1_000
-    assert held.may_send_extra(START - QUIET_MS)
+    assert held.wait_for_extra(START - QUIET_MS) == 0
 
 
 def test_a_budget_survives_json() -> None:
@@ -336,4 +336,4 @@ def test_no_history_and_no_clock_makes_a_wait_negative_or_long(history: list[tup
             budget = budget.limited(now_ms, retry_after)
         wait = budget.wait_for_extra(now_ms)
         assert 0 <= wait <= 600_000
-        assert budget.may_send_extra(now_ms + wait)
+        assert budget.wait_for_extra(now_ms + wait) == 0
