@@ -54,7 +54,11 @@ class Session:
         self._account = account
         self._devices = devices
         config = AsyncClientConfig(
-            max_limit_exceeded=0, max_timeouts=0, request_timeout=REQUEST_SECONDS, store_sync_tokens=False
+            max_limit_exceeded=0,
+            max_timeouts=0,
+            request_timeout=REQUEST_SECONDS,
+            store_sync_tokens=False,
+            encryption_enabled=False,
         )
         self._client = AsyncClient(homeserver, account.user_id, config=config)
         self._has_state = False
