@@ -19,6 +19,23 @@ CREATE TABLE echoes (
   seen_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Rooms whose history can't be read for now: what came there after the position `since` is still to be admitted.
+CREATE TABLE rooms_behind (
+  agent TEXT NOT NULL,
+  room_id TEXT NOT NULL,
+  since TEXT NOT NULL,
+  PRIMARY KEY (agent, room_id)
+) STRICT, WITHOUT ROWID;
+
+-- Upgraded rooms with questions that were open: their replacement is told so, once it is known to be one.
+CREATE TABLE upgrades (
+  agent TEXT NOT NULL,
+  room_id TEXT NOT NULL,
+  replacement TEXT NOT NULL,
+  event_id TEXT NOT NULL,
+  PRIMARY KEY (agent, room_id)
+) STRICT, WITHOUT ROWID;
+
 -- What is to be known about the file itself. restored: it is a copy that `journal backup` made and no bridge has run on.
 CREATE TABLE facts (
   name TEXT PRIMARY KEY,
