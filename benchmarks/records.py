@@ -36,7 +36,7 @@ ASKING: Final = """Before I start:
  "options": [{"emoji": "🚀", "label": "Fast"}, {"emoji": "🔍", "label": "Careful"}, {"emoji": "🛑", "label": "Stop"}]}
 ```
 """
-NOTHING: Final = Interest(rooms=(), events=(), transactions=(), targets=(), threads=())
+NOTHING: Final = Interest(rooms=(), events=(), transactions=(), targets=(), claims=(), threads=())
 
 
 def roster() -> Roster:

@@ -21,7 +21,7 @@ from mindbridge.events import (
     SyncBatch,
     Tombstone,
 )
-from mindbridge.ids import AgentName, DeliveryId, EventId, RoomId
+from mindbridge.ids import AgentName, DeliveryId, EventId, QuestionId, RoomId
 from mindbridge.journal.records import (
     Acknowledged,
     Decisions,
@@ -46,6 +46,7 @@ def interest_of(batch: SyncBatch) -> Interest:
         (room.room_id, event.thread_id) for room in batch.joined for event in room.events if isinstance(event, Message)
     }
     targets |= {thread for _, thread in threads if thread}
+    claims = {QuestionId(event.question_id) for event in events if isinstance(event, Message) and event.question_id}
     rooms = {room.room_id for room in batch.joined} | {invite.room_id for invite in batch.invites} | set(batch.left)
     rooms |= {event.replacement for event in events if isinstance(event, Tombstone)}
     return Interest(
@@ -53,6 +54,7 @@ def interest_of(batch: SyncBatch) -> Interest:
         events=tuple({event.event_id for event in events}),
         transactions=tuple({event.transaction_id for event in events if event.transaction_id}),
         targets=tuple(targets),
+        claims=tuple(claims),
         threads=tuple(threads),
     )
 

@@ -60,7 +60,8 @@ class QuestionBook:
             and (claimed.agent, claimed.room_id) == (speaker, room_id)
             and claimed.event_id in {None, event.event_id}
         )
-        if claimed is not None and is_question and claimed.opened_seq is None:
+        if claimed is not None and is_question:
+            # Also one that was looked up before, or whose place was in a gap: this is its true place.
             self.open(claimed, event.event_id, event.server_ts)
         if event.is_notice:
             return

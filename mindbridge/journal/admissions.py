@@ -131,7 +131,13 @@ async def _snapshot(transaction: Transaction, agent: AgentName, interest: Intere
     verdicts = await transaction.all("verdicts_of", events)
     questions = await transaction.all(
         "questions_touched",
-        {"rooms": rooms, "targets": json.dumps(interest.targets), "threads": threads, "most": _MOST_OPEN},
+        {
+            "rooms": rooms,
+            "targets": json.dumps(interest.targets),
+            "claims": json.dumps(interest.claims),
+            "threads": threads,
+            "most": _MOST_OPEN,
+        },
     )
     participations = await transaction.all("participations_in", {"agent": agent, "threads": threads})
     memberships = await transaction.all("memberships_of", {"agent": agent, "rooms": rooms})

@@ -78,6 +78,8 @@ WITH touched (question_id) AS (
   UNION
   SELECT question_id FROM questions WHERE event_id IN (SELECT value FROM json_each(:targets))
   UNION
+  SELECT question_id FROM questions WHERE question_id IN (SELECT value FROM json_each(:claims))
+  UNION
   SELECT (SELECT question_id FROM questions AS q
             WHERE q.room_id = json_extract(value, '$[0]') AND q.thread_id IS json_extract(value, '$[1]')
             AND q.opened_seq IS NOT NULL ORDER BY q.opened_seq DESC LIMIT 1)
@@ -127,7 +129,7 @@ UPDATE questions SET event_id = :event_id WHERE delivery_id = :delivery_id AND e
 -- name: open_question
 UPDATE questions SET event_id = :event_id, asked_ts = :asked_ts, opened_seq = :seq,
   state = CASE WHEN state = 'posting' THEN 'open' ELSE state END
-WHERE question_id = :question_id AND opened_seq IS NULL
+WHERE question_id = :question_id
 
 -- name: open_question_found
 UPDATE questions SET opened_seq = COALESCE(opened_seq, (SELECT COALESCE(MAX(seq), 0) FROM sightings)),

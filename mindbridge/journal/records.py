@@ -154,12 +154,16 @@ class Membership:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interest:
-    """What one sync response touches, so that the journal can answer for it with a few queries."""
+    """What one sync response touches, so that the journal can answer for it with a few queries.
+
+    `targets`: events that others relate to. `claims`: the questions that messages say they are.
+    """
 
     rooms: tuple[RoomId, ...]
     events: tuple[EventId, ...]
     transactions: tuple[str, ...]
     targets: tuple[EventId, ...]
+    claims: tuple[QuestionId, ...]
     threads: tuple[tuple[RoomId, EventId | None], ...]
 
 

@@ -32,7 +32,7 @@ HELPER, CRITIC = AgentName("helper"), AgentName("critic")
 HELPER_USER, ALICE = UserId("@helper:example.org"), UserId("@alice:example.org")
 ROOM, THREAD = RoomId("!room"), EventId("$root")
 NOW = 1_796_040_000_000
-NOTHING = Interest(rooms=(), events=(), transactions=(), targets=(), threads=())
+NOTHING = Interest(rooms=(), events=(), transactions=(), targets=(), claims=(), threads=())
 
 
 def turn(name: str = "one", **changes: Any) -> NewTurn:

@@ -7,9 +7,10 @@ import pytest
 from mindbridge.bridge.admission import decide, interest_of
 from mindbridge.bridge.replies import outcome_of
 from mindbridge.events import Invite, Reaction, RoomEvent, SyncBatch
-from mindbridge.ids import AgentName, DeliveryId, EventId, RoomId, UserId
+from mindbridge.ids import AgentName, DeliveryId, EventId, QuestionId, RoomId, UserId
 from mindbridge.journal.admissions import AdmissionStore
 from mindbridge.journal.database import Database, JournalError
+from mindbridge.journal.outbox import Outbox
 from mindbridge.journal.records import Acknowledged, Decisions, Interest, Judged, Membership, Snapshot, Utterance
 from mindbridge.journal.turns import TurnStore
 from mindbridge.questions.answers import Verdict
@@ -64,7 +65,7 @@ async def snapshot(database: Database, agent: AgentName = HELPER, **interest: An
         given.append(seen_now)
         return Decisions()
 
-    nothing = {"rooms": (), "events": (), "transactions": (), "targets": (), "threads": ()}
+    nothing = {"rooms": (), "events": (), "transactions": (), "targets": (), "claims": (), "threads": ()}
     await AdmissionStore(database).admit(agent, Interest(**(nothing | interest)), "s", look, NOW)
     return given[0]
 
@@ -214,16 +215,6 @@ async def test_one_question_can_not_be_answered_twice(database: Database) -> Non
     with pytest.raises(JournalError, match=r"selections\.question_id"):
         await take(database, event_id="$second")
     assert everything(database) == before
-
-
-async def test_question_is_opened_once_and_keeps_the_servers_time(database: Database) -> None:
-    await queue(database, turn())
-    await end(database, "one", asking())
-    await admit(database, opened=[seen(seq=4)])
-    await admit(database, opened=[seen(seq=9)])
-    assert rows(database, "SELECT state, event_id, asked_ts, opened_seq FROM questions") == [
-        ("open", "$event of q", NOW, 4)
-    ]
 
 
 # What a decision is given
@@ -525,14 +516,41 @@ def test_interest_names_all_that_the_response_touches() -> None:
         batch(
             reply,
             click("$click", EventId("$clicked")),
+            sample_room.message("Tea?", "$tea", question_id="question_1"),
             invites=(Invite(RoomId("!new"), ALICE, NOW),),
             left=(RoomId("!gone"),),
         )
     )
     assert {name: set(getattr(interest, name)) for name in interest.__slots__} == {
         "rooms": {ROOM, "!new", "!gone"},
-        "events": {"$reply", "$click"},
+        "events": {"$reply", "$click", "$tea"},
         "transactions": {"t1"},
         "targets": {"$question", "$clicked", THREAD},
-        "threads": {(ROOM, THREAD)},
+        "claims": {"question_1"},
+        "threads": {(ROOM, THREAD), (ROOM, None)},
     }
+
+
+# Questions that are shown late
+
+
+async def test_question_that_was_looked_up_gets_its_place_in_the_room_when_it_is_shown(database: Database) -> None:
+    """Two of them have no order before that, and a typed number means the later one."""
+    await queue(database, turn("one"), turn("two", source_event_id=EventId("$two")))
+    await end(database, "one", asking("p", "Tea?"))
+    await end(database, "two", asking("q", "Milk?"))
+    for name in ("q", "p"):
+        await Outbox(database).found(DeliveryId(name), EventId(f"$event of {name}"), NOW, NOW)
+
+    await admit(database, opened=[seen("q", 4), seen("p", 5)])
+
+    places = rows(database, "SELECT delivery_id, opened_seq FROM questions ORDER BY opened_seq")
+    assert places == [("q", 4), ("p", 5)]
+
+
+async def test_message_of_a_superseded_question_is_told_by_what_it_says_of_itself(database: Database) -> None:
+    await queue(database, turn("one"), turn("two", source_event_id=EventId("$two")))
+    await end(database, "one", asking("p"))
+    await end(database, "two", asking("q"))
+    claims = (QuestionId("question_p"),)
+    assert [each.state for each in (await snapshot(database, CRITIC, claims=claims)).questions] == [State.SUPERSEDED]

@@ -98,7 +98,7 @@ async def test_a_decision_is_given_the_newest_of_each_room_and_no_more_than_it_c
         given.append(known)
         return Decisions()
 
-    interest = Interest(rooms=(CROWDED, CALM), events=(), transactions=(), targets=(), threads=())
+    interest = Interest(rooms=(CROWDED, CALM), events=(), transactions=(), targets=(), claims=(), threads=())
     await AdmissionStore(database).admit(HELPER, interest, "s1", look, NOW)
     newest = [f"crowded {number}" for number in range(MANY - 1_000, MANY)]
     assert [each.question_id for each in given[0].questions] == ["calm 0", "calm 1", *newest]

@@ -312,8 +312,11 @@ def test_question_is_open_once_any_account_has_seen_it(agent: str, event_id: str
     assert (decisions.opened, decisions.utterances) == ([OPENED], [UTTERED])
 
 
-def test_question_is_opened_once() -> None:
-    assert decided(batch(asked_event()), snapshot(question())).opened == []
+def test_question_that_was_looked_up_has_its_true_place_once_it_is_shown() -> None:
+    assert decided(batch(asked_event()), snapshot(question(opened_seq=3))).opened == [OPENED]
+
+
+def test_question_that_another_account_was_shown_keeps_its_place() -> None:
     after_helper = snapshot(question(), judged=frozenset({"$q"}))
     assert decided(batch(asked_event()), after_helper, CRITIC) == Decisions(
         sightings=[Sighting(seq=NEXT_SEQ, event_id=EventId("$q"), server_ts=NOON, judged=True)]
