@@ -24,7 +24,7 @@ class Step(StrEnum):
     # What comes in.
     ADMIT = "admit"
     MARK_GAP = "mark_gap"
-    CLOSE_OTHERWISE = "close_otherwise"
+    CLOSE_COMPARED = "close_compared"
     RECORD_MEMBERSHIP = "record_membership"
 
     # A turn.

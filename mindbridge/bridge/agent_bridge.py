@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from mindbridge.agents.backend import Backend
 from mindbridge.bridge.delivery import Deliverer
 from mindbridge.bridge.intake import Intake
-from mindbridge.bridge.pace import growing_delays, now_ms
+from mindbridge.bridge.pace import growing_delays, now_ms, wait_after
 from mindbridge.bridge.roster import Roster
 from mindbridge.bridge.turns import TurnRunner
 from mindbridge.config.schema import AgentConfig
@@ -90,7 +90,7 @@ class AgentBridge:
                 await self._session.open()
                 await self._show_display_name()
             except (Unreachable, Limited) as error:
-                delay = max(next(delays), error.retry_after_ms / 1000 if isinstance(error, Limited) else 0)
+                delay = wait_after(error, delays)
                 log.warning("homeserver_unreachable agent=%s retry_in=%.1fs error=%s", self.name, delay, error)
                 await asyncio.sleep(delay)
             else:

@@ -2,13 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mindbridge.bridge.admission import decide, interest_of
+from mindbridge.bridge.catchup import Catchup
 from mindbridge.bridge.comparison import Comparison
-from mindbridge.bridge.gaps import Gaps
-from mindbridge.bridge.pace import growing_delays
+from mindbridge.bridge.pace import growing_delays, wait_after
 from mindbridge.bridge.roster import Roster
 from mindbridge.events import SyncBatch
 from mindbridge.ids import RoomId
@@ -45,8 +45,8 @@ class Intake:
         self._on_admitted = on_admitted
         self._lull = lull
         self._on_joined = on_joined
-        self._gaps = Gaps(session.agent, session.past, store)
-        self._comparison = Comparison(session, store, roster, now)
+        self._comparison = Comparison(session, store, roster, now, self._take_notice)
+        self._catchup = Catchup(session, store, self._comparison, self._admit_late)
         self._memberships_due = True
         self.ready = asyncio.Event()
 
@@ -54,76 +54,73 @@ class Intake:
         """Syncs until cancelled.
 
         Raises:
-            TokenRejected: the account was logged out.
+            ExceptionGroup: of `TokenRejected`, the account was logged out; and whatever the journal raises.
         """
         since = await self._store.record_account(self._session.agent, self._session.user_id, self._now())
+        await self._catchup.load()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._catchup.run())
+            tasks.create_task(self._comparison.run(self._catchup.is_behind))
+            await self._sync(since)
+
+    async def _sync(self, since: str | None) -> None:
         delays, pauses = growing_delays(), _pauses()
-        batch: SyncBatch | None = None
         loop = asyncio.get_running_loop()
         while True:
             asked_at = loop.time()
             try:
-                # A response is kept until it is whole: the server would have to make the same one again.
-                batch = batch or await self._session.sync(since, wait=True)
-                whole = await self._without_gaps(batch, since)
+                batch = await self._session.sync(since, wait=True)
             except TokenRejected:
                 raise
             except MatrixError as error:
-                delay = next(delays)
+                delay = wait_after(error, delays)
                 log.warning("sync_failed agent=%s retry_in=%.1fs error=%s", self._session.agent, delay, error)
                 await asyncio.sleep(delay)
                 continue
             delays = growing_delays()
-            is_idle = loop.time() - asked_at < HELD_BACK_SECONDS and not _tells_something(whole, since)
-            await self.admit(whole)
-            since, batch = whole.next_batch, None
+            is_idle = loop.time() - asked_at < HELD_BACK_SECONDS and not _tells_something(batch, since)
+            async with self._catchup.whole(batch, since) as (whole, behind):
+                self._comparison.note(whole)
+                await self._admit(whole, batch.next_batch, behind=behind)
+            since = batch.next_batch
+            self._comparison.wake()
             self.ready.set()
             await self._settle_memberships()
             await self._lull()
-            await self._compare()
             if is_idle:
                 await asyncio.sleep(next(pauses))
             else:
                 pauses = _pauses()
 
-    async def admit(self, batch: SyncBatch) -> None:
-        """Commits what a sync response means, then lets the others know."""
+    async def _admit(
+        self,
+        batch: SyncBatch,
+        next_batch: str | None,
+        *,
+        behind: Mapping[RoomId, str] | None = None,
+        caught_up: RoomId | None = None,
+    ) -> None:
+        """Commits what a response means, then lets the others know."""
         agent = self._session.agent
         decisions = await self._store.admit(
             agent,
             interest_of(batch),
-            batch.next_batch,
+            next_batch,
             lambda snapshot: decide(agent, batch, self._roster, snapshot),
             self._now(),
+            behind=behind,
+            caught_up=caught_up,
         )
         self._memberships_due = self._memberships_due or bool(decisions.memberships)
+        self._take_notice(decisions)
+
+    async def _admit_late(self, batch: SyncBatch, room_id: RoomId) -> None:
+        self._comparison.note(batch)
+        await self._admit(batch, None, caught_up=room_id)
+
+    def _take_notice(self, decisions: Decisions) -> None:
         _log(decisions)
         self._on_admitted()
-
-    async def _without_gaps(self, batch: SyncBatch, since: str | None) -> SyncBatch:
-        """The response with what it left out; where that can't be had, clicks that were missed are taken in first."""
-        filled = await self._gaps.fill(batch, since)
-        holes = [room.room_id for room in filled.joined if room.limited]
-        if holes and not batch.first:
-            await self._store.mark_gap(self._session.agent, holes)
-            upcoming = {event.event_id for room in filled.joined for event in room.events}
-            for decisions in await self._comparison.run(upcoming):
-                _log(decisions)
-        return filled
-
-    async def _compare(self) -> None:
-        """Compares what is marked for it with the server; what fails is tried after the next response."""
-        try:
-            compared = await self._comparison.run()
-        except TokenRejected:
-            raise
-        except MatrixError as error:
-            log.warning("comparison_failed agent=%s error=%s", self._session.agent, error)
-            return
-        for decisions in compared:
-            _log(decisions)
-        if compared:
-            self._on_admitted()
 
     async def _settle_memberships(self) -> None:
         """Joins and declines what was decided; what the server was not there for is tried after the next response."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 
 from mindbridge.ids import RoomId
+from mindbridge.matrix.errors import Limited, MatrixError
 
 
 def now_ms() -> int:
@@ -67,3 +68,9 @@ def growing_delays(first: float = 0.5, most: float = LONGEST_DELAY_SECONDS) -> I
     while True:
         yield delay * random.uniform(0.5, 1.0)  # noqa: S311 - spreads requests, protects nothing
         delay = min(delay * 2, most)
+
+
+def wait_after(error: MatrixError, delays: Iterator[float]) -> float:
+    """Seconds to wait after a failure: the next of `delays`, and not less than the server asked for."""
+    asked_for = error.retry_after_ms / 1000 if isinstance(error, Limited) else 0.0
+    return max(next(delays), asked_for)

@@ -1,7 +1,7 @@
 """Admitting a sync response: what it means is decided and written in one transaction with its position."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -11,6 +11,7 @@ from mindbridge.journal.database import Database, Row, Transaction
 from mindbridge.journal.outbox import record_deliveries, withdraw_buttons
 from mindbridge.journal.records import (
     AskedQuestion,
+    CloseReason,
     Comparable,
     Decisions,
     Interest,
@@ -46,6 +47,7 @@ class AdmissionStore:
                 await close_all_of_agent(transaction, agent, "agent_removed", now)
                 dropped = {"agent": agent, "error": "the agent has another account now", "now": now}
                 await transaction.run("drop_deliveries_of_agent", dropped)
+            await transaction.run("forget_behind_of_former_account", account)
             await transaction.run("forget_memberships_of_former_account", account)
             await transaction.run("record_account", account)
             row = await transaction.one("account_of", {"agent": agent})
@@ -59,9 +61,11 @@ class AdmissionStore:
         decide: Decide,
         now: int,
         *,
+        behind: Mapping[RoomId, str] | None = None,
+        caught_up: RoomId | None = None,
         compared: QuestionId | None = None,
     ) -> Decisions:
-        """Admits one sync response of the agent's account, or the reactions that the server has for a question.
+        """Admits one sync response of the agent's account, or what it has missed.
 
         Args:
             agent: whose account saw it.
@@ -69,6 +73,8 @@ class AdmissionStore:
             next_batch: the position after it, None where it is no sync response.
             decide: a pure function from what the journal knows to what the response changes.
             now: the time in milliseconds.
+            behind: rooms whose part of the response is not in it, with the position after which they are missing.
+            caught_up: the room that is not behind any more.
             compared: the question that was compared with the server.
 
         Returns:
@@ -84,14 +90,26 @@ class AdmissionStore:
             await _write(transaction, agent, decisions, now)
             if next_batch is not None:
                 await transaction.run("advance_account", {"agent": agent, "next_batch": next_batch})
+            await transaction.many(
+                "record_behind",
+                [{"agent": agent, "room_id": room, "since": since} for room, since in (behind or {}).items()],
+            )
+            if caught_up is not None:
+                await transaction.run("forget_behind", {"agent": agent, "room_id": caught_up})
             if compared is not None:
                 await transaction.run("compared", {"question_id": compared})
         return decisions
 
-    async def mark_gap(self, agent: AgentName, rooms: Sequence[RoomId]) -> None:
-        """Notes that events of these rooms were missed: the agent's open questions are to be compared."""
+    async def mark_gap(self, agent: AgentName, room_id: RoomId) -> None:
+        """Notes that events of a room were missed: the agent's open questions are to be compared."""
         async with self._database.transaction(Step.MARK_GAP) as transaction:
-            await transaction.many("compare_questions_of_room", [{"agent": agent, "room_id": room} for room in rooms])
+            await transaction.run("compare_questions_of_room", {"agent": agent, "room_id": room_id})
+
+    async def rooms_behind(self, agent: AgentName) -> list[tuple[Membership, str]]:
+        """The rooms in which the agent's account has missed something, each with the position after which it did."""
+        async with self._database.reading() as transaction:
+            rows = await transaction.all("rooms_behind", {"agent": agent})
+        return [(_membership(row), row["since"]) for row in rows]
 
     async def to_compare(self, agent: AgentName) -> list[Comparable]:
         """The agent's questions that are to be compared with the server."""
@@ -99,10 +117,10 @@ class AdmissionStore:
             rows = await transaction.all("questions_to_compare", {"agent": agent})
         return [Comparable(**dict(row)) for row in rows]
 
-    async def close_posted_otherwise(self, question: QuestionId, now: int) -> None:
-        """Closes a question whose message in the room offers something else than the journal holds."""
-        async with self._database.transaction(Step.CLOSE_OTHERWISE) as transaction:
-            await close_one(transaction, question, "posted_otherwise", now)
+    async def close_compared(self, question: QuestionId, reason: CloseReason, now: int) -> None:
+        """Closes a question whose message in the room is not, or not any more, what the journal holds."""
+        async with self._database.transaction(Step.CLOSE_COMPARED) as transaction:
+            await close_one(transaction, question, reason, now)
 
     async def memberships_in(self, agent: AgentName, rooms: Sequence[RoomId]) -> dict[RoomId, Membership]:
         """What the journal knows of the account in these rooms."""

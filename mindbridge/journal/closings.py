@@ -25,6 +25,7 @@ async def close_room(transaction: Transaction, agent: AgentName, closed: RoomClo
     number = await transaction.run("close_questions_of_room", place)
     if closed.reason == "room_left":
         await transaction.run("drop_deliveries_of_room", place | {"error": "the room was left"})
+        await transaction.run("forget_behind", place)
     else:
         await transaction.run("drop_unsent_buttons_of_room", place)
     if number and closed.notice is not None:

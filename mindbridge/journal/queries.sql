@@ -5,6 +5,20 @@ SELECT user_id, next_batch, wait_until, budget FROM accounts WHERE agent = :agen
 DELETE FROM memberships WHERE agent = :agent
   AND EXISTS (SELECT 1 FROM accounts WHERE agent = :agent AND user_id <> :user_id)
 
+-- name: forget_behind_of_former_account
+DELETE FROM rooms_behind WHERE agent = :agent
+  AND EXISTS (SELECT 1 FROM accounts WHERE agent = :agent AND user_id <> :user_id)
+
+-- name: rooms_behind
+SELECT b.room_id, b.since, m.state, m.invited_ts FROM rooms_behind AS b JOIN memberships AS m USING (agent, room_id)
+WHERE b.agent = :agent
+
+-- name: record_behind
+INSERT INTO rooms_behind (agent, room_id, since) VALUES (:agent, :room_id, :since) ON CONFLICT DO NOTHING
+
+-- name: forget_behind
+DELETE FROM rooms_behind WHERE agent = :agent AND room_id = :room_id
+
 -- name: agents_of_open_questions
 SELECT DISTINCT agent FROM questions WHERE state IN ('posting', 'open')
 

@@ -64,7 +64,7 @@ async def test_gap_in_a_room_marks_its_open_questions_until_they_were_compared(
     await ask(database, "b")
     await ask(database, "elsewhere", room_id=RoomId("!other"))
     assert await marked(store) == []
-    await store.mark_gap(HELPER, [ROOM])
+    await store.mark_gap(HELPER, ROOM)
     assert await marked(store) == [("question_a", "$event of a"), ("question_b", "$event of b")]
     assert await marked(store, CRITIC) == []
     await compare(database, "question_a")
@@ -75,7 +75,7 @@ async def test_question_that_the_server_has_is_marked_even_where_no_account_saw_
     store: AdmissionStore, database: Database
 ) -> None:
     await ask(database, "q", is_seen=False)
-    await store.mark_gap(HELPER, [ROOM])
+    await store.mark_gap(HELPER, ROOM)
     assert await marked(store) == [("question_q", "$event of q")]
 
 
@@ -84,22 +84,22 @@ async def test_question_that_the_server_does_not_have_can_not_be_compared(
 ) -> None:
     await queue(database, turn())
     await end(database, "one", asking())
-    await store.mark_gap(HELPER, [ROOM])
+    await store.mark_gap(HELPER, ROOM)
     assert await marked(store) == []
 
 
 async def test_answered_question_needs_no_comparison(store: AdmissionStore, database: Database) -> None:
     await ask(database)
-    await store.mark_gap(HELPER, [ROOM])
+    await store.mark_gap(HELPER, ROOM)
     await take(database)
     assert await marked(store) == []
-    await store.mark_gap(HELPER, [ROOM])
+    await store.mark_gap(HELPER, ROOM)
     assert await marked(store) == []
 
 
 async def test_gap_in_another_accounts_room_marks_nothing(store: AdmissionStore, database: Database) -> None:
     await ask(database)
-    await store.mark_gap(CRITIC, [ROOM])
+    await store.mark_gap(CRITIC, ROOM)
     assert await marked(store) == []
 
 
@@ -111,7 +111,7 @@ async def test_question_that_was_posted_otherwise_is_closed_and_not_compared(
     outbox = Outbox(database)
     await outbox.claim_next(HELPER, NOW)
     await outbox.found(DeliveryId("q"), EventId("$event of q"), NOW, NOW)
-    await store.close_posted_otherwise(QuestionId("question_q"), NOW + 3)
+    await store.close_compared(QuestionId("question_q"), "posted_otherwise", NOW + 3)
     assert rows(database, "SELECT state, close_reason, closed_at FROM questions") == [
         ("closed", "posted_otherwise", NOW + 3)
     ]

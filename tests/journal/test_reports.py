@@ -51,7 +51,7 @@ async def test_questions_tell_why_they_are_closed(database: Database) -> None:
     assert {each["close_reason"] for each in reports.questions()} == {None}
 
     await admit(database, closed=[Closed(question_id=QuestionId("question_redacted"), seq=9)])
-    await store.close_posted_otherwise(QuestionId("question_otherwise"), NOW)
+    await store.close_compared(QuestionId("question_otherwise"), "posted_otherwise", NOW)
     await admit(database, rooms_closed=[RoomClosed(room_id=ROOM, reason="room_left", notice=None)])
 
     told = [(each["question_text"], each["state"], each["close_reason"]) for each in reports.questions()]

@@ -49,7 +49,7 @@ NOT_KILLED = {
         "committed before the position that it belongs to, and the same when it is done again",
         "test_clicks_in_a_gap_that_cannot_be_read_count_and_withdrawn_ones_do_not",
     ),
-    Step.CLOSE_OTHERWISE: (
+    Step.CLOSE_COMPARED: (
         "the question stays marked until it is done, and it is the same when it is done again",
         "test_agent_that_asks_otherwise_after_a_backup_was_put_back_is_not_answered_by_what_is_in_the_room",
     ),
