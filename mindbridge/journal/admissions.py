@@ -144,24 +144,24 @@ async def _snapshot(transaction: Transaction, agent: AgentName, interest: Intere
     events = {"events": json.dumps(interest.events)}
     rooms = json.dumps(interest.rooms)
     threads = json.dumps(interest.threads)
-    last = await transaction.one("last_seq")
-    sightings = await transaction.all("sightings_of", events)
-    verdicts = await transaction.all("verdicts_of", events)
-    questions = await transaction.all(
-        "questions_touched",
-        {
-            "rooms": rooms,
-            "targets": json.dumps(interest.targets),
-            "claims": json.dumps(interest.claims),
-            "threads": threads,
-            "most": _MOST_OPEN,
-        },
+    touched = {
+        "rooms": rooms,
+        "targets": json.dumps(interest.targets),
+        "claims": json.dumps(interest.claims),
+        "threads": threads,
+        "most": _MOST_OPEN,
+    }
+    last, sightings, verdicts, questions, participations, memberships, own = await transaction.all_of(
+        ("last_seq", {}),
+        ("sightings_of", events),
+        ("verdicts_of", events),
+        ("questions_touched", touched),
+        ("participations_in", {"agent": agent, "threads": threads}),
+        ("memberships_of", {"agent": agent, "rooms": rooms}),
+        ("turns_of_events", events | {"transactions": json.dumps(interest.transactions)}),
     )
-    participations = await transaction.all("participations_in", {"agent": agent, "threads": threads})
-    memberships = await transaction.all("memberships_of", {"agent": agent, "rooms": rooms})
-    own = await transaction.all("turns_of_events", events | {"transactions": json.dumps(interest.transactions)})
     return Snapshot(
-        next_seq=1 + (last["seq"] if last else 0),
+        next_seq=1 + last[0]["seq"],
         sighted=frozenset(EventId(row["event_id"]) for row in sightings if row["agent"] == agent),
         judged=frozenset(EventId(row["event_id"]) for row in sightings if row["judged"]),
         verdicts=frozenset(EventId(row["event_id"]) for row in verdicts),
@@ -186,23 +186,21 @@ def _membership(row: Row) -> Membership:
 
 
 async def _write(transaction: Transaction, agent: AgentName, decisions: Decisions, now: int) -> None:
-    await transaction.many(
-        "record_sighting", [_parameters(each) | {"agent": agent, "now": now} for each in decisions.sightings]
-    )
     acknowledged = [_parameters(each) | {"now": now} for each in decisions.acknowledged]
-    await transaction.many("acknowledge_delivery", acknowledged)
-    await transaction.many("acknowledge_question", acknowledged)
-    await transaction.many("record_echo", acknowledged)
-    await transaction.many("open_question", [_parameters(each) for each in decisions.opened])
-    await transaction.many("record_utterance", [_parameters(each) for each in decisions.utterances])
-    await transaction.many("record_verdict", [_parameters(each) | {"now": now} for each in decisions.verdicts])
-    await transaction.many("record_said", [_parameters(each) | {"now": now} for each in decisions.said])
-    await transaction.many("record_turn", [_parameters(each) | {"now": now} for each in decisions.turns])
+    await transaction.many_of(
+        ("record_sighting", [_parameters(each) | {"agent": agent, "now": now} for each in decisions.sightings]),
+        ("acknowledge_delivery", acknowledged),
+        ("acknowledge_question", acknowledged),
+        ("record_echo", acknowledged),
+        ("open_question", [_parameters(each) for each in decisions.opened]),
+        ("record_utterance", [_parameters(each) for each in decisions.utterances]),
+        ("record_verdict", [_parameters(each) | {"now": now} for each in decisions.verdicts]),
+        ("record_said", [_parameters(each) | {"now": now} for each in decisions.said]),
+        ("record_turn", [_parameters(each) | {"now": now} for each in decisions.turns]),
+        ("record_membership", [_parameters(each) | {"agent": agent} for each in decisions.memberships]),
+    )
     await record_deliveries(transaction, decisions.deliveries, now)
     await _write_selections(transaction, decisions.selections, now)
-    await transaction.many(
-        "record_membership", [_parameters(each) | {"agent": agent} for each in decisions.memberships]
-    )
     for closed in decisions.closed:
         await close_one(transaction, closed.question_id, "question_redacted", now, seq=closed.seq)
     for room in decisions.rooms_closed:
@@ -212,8 +210,9 @@ async def _write(transaction: Transaction, agent: AgentName, decisions: Decision
 async def _write_selections(transaction: Transaction, selections: Sequence[Selected], now: int) -> None:
     if not selections:
         return
-    await transaction.many("record_selection", [_parameters(each) for each in selections])
     closing = {"state": State.ANSWERED, "reason": None, "now": now}
-    closed = [closing | {"question_id": each.question_id, "seq": each.seq} for each in selections]
-    await transaction.many("close_question", closed)
+    await transaction.many_of(
+        ("record_selection", [_parameters(each) for each in selections]),
+        ("close_question", [closing | {"question_id": each.question_id, "seq": each.seq} for each in selections]),
+    )
     await withdraw_buttons(transaction, {each.question_id: each.turn_id for each in selections}, now)

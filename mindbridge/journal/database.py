@@ -101,6 +101,17 @@ class Transaction:
         if batch:
             await self._cursor.executemany(QUERIES[query], batch)
 
+    # Each statement goes to SQLite's thread and back, which takes longer than most of them do. Those that need nothing
+    # of each other are handed over at once; the thread takes them in their order.
+
+    async def all_of(self, *queries: tuple[str, Parameters]) -> list[list[Row]]:
+        """The rows of several queries."""
+        return await asyncio.gather(*(self.all(query, parameters) for query, parameters in queries))
+
+    async def many_of(self, *statements: tuple[str, Iterable[Parameters]]) -> None:
+        """Runs several statements in their order, each once for each set of its parameters."""
+        await asyncio.gather(*(self.many(query, rows) for query, rows in statements))
+
 
 class Database:
     """The journal's file, opened by one process; transactions run one after the other."""
