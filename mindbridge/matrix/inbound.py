@@ -1,7 +1,7 @@
 """From an event's JSON to a typed value. Anyone can send any JSON, so nothing is taken for granted."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeGuard
 
 from mindbridge.events import Edit, Invite, Message, OwnMembership, Reaction, Redaction, RoomEvent, Tombstone
 from mindbridge.ids import EventId, RoomId, UserId
@@ -23,6 +23,11 @@ def _string(value: object) -> str | None:
     return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else None
 
 
+def is_id(value: object) -> TypeGuard[str]:
+    """Whether a value can be the id of an event, a user or a room: no text is longer than 255 characters, or empty."""
+    return isinstance(value, str) and 0 < len(value) <= _LONGEST_ID
+
+
 def read_event(source: object, own_user: UserId, name_of: Callable[[UserId], str]) -> RoomEvent | None:
     """Reads one event of a timeline.
 
@@ -37,7 +42,7 @@ def read_event(source: object, own_user: UserId, name_of: Callable[[UserId], str
     event = _mapping(source)
     event_id, sender = _string(event.get("event_id")), _string(event.get("sender"))
     server_ts = event.get("origin_server_ts")
-    if event_id is None or sender is None or not isinstance(server_ts, int):
+    if not is_id(event_id) or not is_id(sender) or not isinstance(server_ts, int):
         return None
     base = RoomEvent(
         event_id=EventId(event_id),
@@ -60,7 +65,7 @@ def read_event(source: object, own_user: UserId, name_of: Callable[[UserId], str
             return base if membership == before else OwnMembership(**_fields(base), membership=membership)
         case "m.room.tombstone" if event.get("state_key") == "":
             replacement = _string(content.get("replacement_room"))
-            if replacement is None or not replacement.startswith("!") or len(replacement) > _LONGEST_ID:
+            if not is_id(replacement) or not replacement.startswith("!"):
                 return base
             return Tombstone(**_fields(base), replacement=RoomId(replacement))
     return base
@@ -71,7 +76,7 @@ def read_invite(room_id: RoomId, invite_state: Iterable[object], own_user: UserI
     for source in invite_state:
         event = _mapping(source)
         inviter = _string(event.get("sender"))
-        if event.get("type") == "m.room.member" and event.get("state_key") == own_user and inviter is not None:
+        if event.get("type") == "m.room.member" and event.get("state_key") == own_user and is_id(inviter):
             server_ts = event.get("origin_server_ts")
             return Invite(room_id, UserId(inviter), _time(server_ts) if isinstance(server_ts, int) else 0)
     return None

@@ -2,22 +2,25 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 
 import aiohttp
 import nio
-from nio.client.async_client import AsyncClient, AsyncClientConfig
+from nio.client.async_client import AsyncClientConfig
 
 from mindbridge.config.schema import Account
 from mindbridge.events import JoinedRoom, RoomEvent, SyncBatch
 from mindbridge.ids import AgentName, DeliveryId, EventId, RoomId, UserId
+from mindbridge.matrix.client import Client, ErrorAnswer
 from mindbridge.matrix.devices import Device, DeviceFolder
 from mindbridge.matrix.errors import AccountUnusable, Limited, MatrixError, Refused, TokenRejected, Unreachable
 from mindbridge.matrix.inbound import read_event, read_invite
 from mindbridge.matrix.past import Past
+from mindbridge.matrix.standing import Standing
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +36,7 @@ LONGEST_HOLD_MS = 600_000
 """No 429 is taken to ask for more."""
 
 _TIMELINE_LIMIT = 100
+_NOT_FOR_GOOD = frozenset({HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY})
 _BAD_CREDENTIAL = frozenset({"M_FORBIDDEN", "M_USER_DEACTIVATED", "M_INVALID_USERNAME"})
 _FILTER = {
     "presence": {"not_types": ["*"]},
@@ -60,10 +64,11 @@ class Session:
             store_sync_tokens=False,
             encryption_enabled=False,
         )
-        self._client = AsyncClient(homeserver, account.user_id, config=config)
+        self._client = Client(homeserver, account.user_id, config=config)
         self._has_state = False
         self._unsaved: Device | None = None
         self.past = Past(self._client, self.user_id, self._ask, self._read)
+        self.standing = Standing(self._client, self.user_id, self._ask)
 
     async def open(self) -> None:
         """Logs in: with the device kept in the data home, else by token, else by password as a new device.
@@ -75,9 +80,6 @@ class Session:
         """
         try:
             await self._open()
-            # aiohttp sends a PUT again by itself where the connection broke. Only what looks into the room first may.
-            if self._client.client_session is not None:
-                self._client.client_session._retry_connection = False  # noqa: SLF001 - aiohttp has no setting for it
         except TokenRejected as error:
             raise AccountUnusable(f"{error}; configure a new access token of this account, or its password") from error
         except Refused as error:
@@ -108,10 +110,10 @@ class Session:
         self._client.access_token = token
         answer = await self._ask("whoami", self._client.whoami())
         if answer.user_id != self.user_id:
-            raise TokenRejected(f"{self.user_id}: the access token belongs to {answer.user_id}")
+            raise TokenRejected(f"{self.user_id}: the access token belongs to {answer.user_id:.200}")
         if device_id is not None and answer.device_id not in {None, device_id}:
             raise TokenRejected(
-                f"{self.user_id}: the access token belongs to device {answer.device_id}, not {device_id}"
+                f"{self.user_id}: the access token belongs to device {answer.device_id:.200}, not {device_id}"
             )
         self._client.restore_login(self.user_id, answer.device_id or device_id or "", token)
 
@@ -128,8 +130,10 @@ class Session:
                 raise AccountUnusable(f"{error}; check the account's password") from error
             raise
         if answer.user_id != self.user_id:
-            raise AccountUnusable(f"{self.user_id}: the server calls it {answer.user_id}; configure it with that name")
-        log.info("logged_in agent=%s user_id=%s device_id=%s", self.agent, self.user_id, answer.device_id)
+            raise AccountUnusable(
+                f"{self.user_id}: the server calls it {answer.user_id:.200}; configure it with that name"
+            )
+        log.info("logged_in agent=%s user_id=%s device_id=%.200s", self.agent, self.user_id, answer.device_id)
         return Device(user_id=UserId(answer.user_id), device_id=answer.device_id, access_token=answer.access_token)
 
     async def sync(self, since: str | None, *, wait: bool) -> SyncBatch:
@@ -216,35 +220,32 @@ class Session:
         try:
             async with asyncio.timeout(REQUEST_SECONDS if seconds is None else seconds):
                 answer = await request
+        except ErrorAnswer as error:
+            raise self._translated(what, error) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise Unreachable(f"{self.user_id}: {what}: {str(error) or type(error).__name__}") from error
+            raise Unreachable(f"{self.user_id}: {what}: {str(error) or type(error).__name__:.200}") from error
         except nio.LocalProtocolError as error:
             raise Refused(f"{self.user_id}: {what}: {error}", NOT_IN_ROOM) from error
         except Exception as error:
             # What nio stumbles over in an answer that isn't what it should be can be of any kind.
             raise Unreachable(f"{self.user_id}: {what}: an answer that can't be read: {error!r:.200}") from error
-        # Not by its kind alone: to nio an empty object is success where none is needed, and so is what is no JSON.
-        if isinstance(answer, nio.ErrorResponse) or _status(answer) >= HTTPStatus.BAD_REQUEST:
-            raise self._translated(what, answer)
+        if isinstance(answer, nio.ErrorResponse):
+            raise Unreachable(f"{self.user_id}: {what}: an answer that isn't what it should be: {answer.message:.200}")
         return answer
 
-    def _translated(self, what: str, answer: nio.Response) -> MatrixError:
-        status = _status(answer)
-        error = answer if isinstance(answer, nio.ErrorResponse) else nio.ErrorResponse("unknown error")
-        message = f"{self.user_id}: {what}: {error.status_code or status} {error.message}"
-        if status == HTTPStatus.TOO_MANY_REQUESTS or error.status_code == "M_LIMIT_EXCEEDED":
-            return Limited(message, min(max(error.retry_after_ms or _RETRY_MS, 1), LONGEST_HOLD_MS))
-        if error.status_code in {"M_UNKNOWN_TOKEN", "M_MISSING_TOKEN"}:
+    def _translated(self, what: str, error: ErrorAnswer) -> MatrixError:
+        message = f"{self.user_id}: {what}: {error.errcode or error.status} {error.words}"
+        if error.status == HTTPStatus.TOO_MANY_REQUESTS or error.errcode == "M_LIMIT_EXCEEDED":
+            asked_ms = min(max(error.asked_ms or _RETRY_MS, 1), LONGEST_HOLD_MS)
+            return Limited(message, math.ceil(asked_ms))
+        if error.errcode in {"M_UNKNOWN_TOKEN", "M_MISSING_TOKEN"}:
             return TokenRejected(message)
-        is_refused = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
-        if is_refused and status not in {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY} and error.status_code:
-            return Refused(message, error.status_code)
         # A proxy before the homeserver that finds none says 404 or so, in words of its own, but means it of a size.
-        if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-            return Refused(message, f"HTTP {status}")
-        return Unreachable(message)
-
-
-def _status(answer: nio.Response) -> int:
-    transport = cast("aiohttp.ClientResponse | None", answer.transport_response)
-    return transport.status if transport is not None else 0
+        if error.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+            return Refused(message, error.errcode or f"HTTP {error.status}")
+        # One that asks the wrong server, or one that only starts, gets a Matrix error: there is no such request.
+        is_elsewhere = error.status == HTTPStatus.NOT_FOUND and error.errcode == "M_UNRECOGNIZED"
+        is_for_good = error.status < HTTPStatus.INTERNAL_SERVER_ERROR and error.status not in _NOT_FOR_GOOD
+        if error.errcode is None or is_elsewhere or not is_for_good:
+            return Unreachable(message)
+        return Refused(message, error.errcode)
