@@ -26,6 +26,7 @@ class Step(StrEnum):
     MARK_GAP = "mark_gap"
     CLOSE_COMPARED = "close_compared"
     RECORD_MEMBERSHIP = "record_membership"
+    SETTLE_UPGRADE = "settle_upgrade"
 
     # A turn.
     START_TURN = "start_turn"

@@ -6,7 +6,6 @@ moment its own event was seen in a timeline, so an answer is judged by what was 
 """
 
 from mindbridge import ids
-from mindbridge.bridge import wording
 from mindbridge.bridge.answering import Answering
 from mindbridge.bridge.question_book import QuestionBook
 from mindbridge.bridge.roster import Roster, thread_of
@@ -27,14 +26,13 @@ from mindbridge.journal.records import (
     Decisions,
     Interest,
     Membership,
-    NewDelivery,
     NewTurn,
     RoomClosed,
     Said,
     Sighting,
     Snapshot,
+    Upgrade,
 )
-from mindbridge.matrix import content
 
 
 def interest_of(batch: SyncBatch) -> Interest:
@@ -94,7 +92,7 @@ class _Admission:
     def run(self) -> None:
         for room_id in self._batch.left:
             self._set_membership(Membership(room_id=room_id, state="left", invited_ts=None))
-            self.decisions.rooms_closed.append(RoomClosed(room_id=room_id, reason="room_left", notice=None))
+            self.decisions.rooms_closed.append(RoomClosed(room_id=room_id, reason="room_left"))
         # A room that is both was left first: who was kicked and invited again is shown both.
         for invite in self._batch.invites:
             self._settle_invite(invite.room_id, allowed=self._roster.may_talk(invite.inviter), ts=invite.server_ts)
@@ -185,20 +183,21 @@ class _Admission:
     def _follow(self, room: JoinedRoom, event: Tombstone) -> None:
         """The room was upgraded: its questions are closed, and the new room is joined where that is wanted."""
         self._book.close_all(room.room_id, self._agent)
-        notice = None
-        if self._roster.may_talk(event.sender) or self._roster.agent_of(event.sender) is not None:
-            known = self._memberships.get(event.replacement)
-            if known is None or known.state != "joined":
-                self._settle_invite(event.replacement, allowed=True, ts=event.server_ts)
-            notice = NewDelivery(
-                delivery_id=ids.delivery_id(ids.turn_id(self._agent, event.event_id), "room upgraded"),
-                agent=self._agent,
-                room_id=event.replacement,
-                kind="notice",
-                content=content.words(wording.room_upgraded()),
+        self.decisions.rooms_closed.append(RoomClosed(room_id=room.room_id, reason="room_upgraded"))
+        if not self._roster.may_talk(event.sender) and self._roster.agent_of(event.sender) is None:
+            return
+        known = self._memberships.get(event.replacement)
+        is_outside = known is None or known.state in {"left", "refused"}
+        if is_outside:
+            self._settle_invite(event.replacement, allowed=True, ts=event.server_ts)
+        self.decisions.upgrades.append(
+            Upgrade(
+                event_id=event.event_id,
+                room_id=room.room_id,
+                replacement=event.replacement,
+                joined_for_it=is_outside,
             )
-        closed = RoomClosed(room_id=room.room_id, reason="room_upgraded", notice=notice)
-        self.decisions.rooms_closed.append(closed)
+        )
 
     def _take_message(self, room: JoinedRoom, event: Message) -> None:
         """An ordinary message: a turn for this account's agent, if it responds."""

@@ -10,6 +10,7 @@ from mindbridge.bridge.catchup import Catchup
 from mindbridge.bridge.comparison import Comparison
 from mindbridge.bridge.pace import growing_delays, wait_after
 from mindbridge.bridge.roster import Roster
+from mindbridge.bridge.upgrades import Upgrades
 from mindbridge.events import SyncBatch
 from mindbridge.ids import RoomId
 from mindbridge.journal.admissions import AdmissionStore
@@ -47,6 +48,7 @@ class Intake:
         self._on_joined = on_joined
         self._comparison = Comparison(session, store, roster, now, self._take_notice)
         self._catchup = Catchup(session, store, self._comparison, self._admit_late)
+        self._upgrades = Upgrades(session, store, now, on_admitted)
         self._memberships_due = True
         self.ready = asyncio.Event()
 
@@ -111,7 +113,7 @@ class Intake:
             behind=behind,
             caught_up=caught_up,
         )
-        self._memberships_due = self._memberships_due or bool(decisions.memberships)
+        self._memberships_due = self._memberships_due or bool(decisions.memberships or decisions.upgrades)
         self._take_notice(decisions)
 
     async def _admit_late(self, batch: SyncBatch, room_id: RoomId) -> None:
@@ -134,6 +136,7 @@ class Intake:
             settled &= await self._try(self._accept(membership.room_id), "accept the invitation", membership)
         for membership in await self._store.memberships(agent, "refused"):
             settled &= await self._try(self._session.leave(membership.room_id), "decline the invitation", membership)
+        settled &= await self._upgrades.settle()
         self._memberships_due = not settled
 
     async def _accept(self, room_id: RoomId) -> None:

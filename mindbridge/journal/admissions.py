@@ -17,8 +17,11 @@ from mindbridge.journal.records import (
     Interest,
     Membership,
     MembershipState,
+    NewDelivery,
+    RecordedUpgrade,
     Selected,
     Snapshot,
+    Upgrade,
 )
 from mindbridge.questions.lifecycle import State
 from mindbridge.steps import Step
@@ -48,6 +51,7 @@ class AdmissionStore:
                 dropped = {"agent": agent, "error": "the agent has another account now", "now": now}
                 await transaction.run("drop_deliveries_of_agent", dropped)
             await transaction.run("forget_behind_of_former_account", account)
+            await transaction.run("forget_upgrades_of_former_account", account)
             await transaction.run("forget_memberships_of_former_account", account)
             await transaction.run("record_account", account)
             row = await transaction.one("account_of", {"agent": agent})
@@ -139,6 +143,21 @@ class AdmissionStore:
         async with self._database.transaction(Step.RECORD_MEMBERSHIP) as transaction:
             await transaction.run("record_membership", _parameters(membership) | {"agent": agent})
 
+    async def upgrades(self, agent: AgentName) -> list[RecordedUpgrade]:
+        """The upgrades of rooms of the agent's account that are not settled yet."""
+        async with self._database.reading() as transaction:
+            rows = await transaction.all("upgrades", {"agent": agent})
+        flags = ("had_questions", "joined_for_it")
+        return [RecordedUpgrade(**{**dict(row), **{flag: bool(row[flag]) for flag in flags}}) for row in rows]
+
+    async def settle_upgrade(
+        self, agent: AgentName, upgrade: Upgrade, deliveries: Sequence[NewDelivery], now: int
+    ) -> None:
+        """Forgets an upgrade; `deliveries` are what is to be sent for it."""
+        async with self._database.transaction(Step.SETTLE_UPGRADE) as transaction:
+            await transaction.run("forget_upgrade", {"agent": agent, "event_id": upgrade.event_id})
+            await record_deliveries(transaction, deliveries, now)
+
 
 async def _snapshot(transaction: Transaction, agent: AgentName, interest: Interest) -> Snapshot:
     events = {"events": json.dumps(interest.events)}
@@ -198,11 +217,17 @@ async def _write(transaction: Transaction, agent: AgentName, decisions: Decision
         ("record_said", [_parameters(each) | {"now": now} for each in decisions.said]),
         ("record_turn", [_parameters(each) | {"now": now} for each in decisions.turns]),
         ("record_membership", [_parameters(each) | {"agent": agent} for each in decisions.memberships]),
+        (
+            "wanted_in_replacement",
+            [{"agent": agent, "room_id": each.room_id} for each in decisions.memberships if each.state == "accepted"],
+        ),
     )
     await record_deliveries(transaction, decisions.deliveries, now)
     await _write_selections(transaction, decisions.selections, now)
     for closed in decisions.closed:
         await close_one(transaction, closed.question_id, "question_redacted", now, seq=closed.seq)
+    # Before the questions are closed: it notes whether any were open.
+    await transaction.many("record_upgrade", [_parameters(each) | {"agent": agent} for each in decisions.upgrades])
     for room in decisions.rooms_closed:
         await close_room(transaction, agent, room, now)
 

@@ -22,14 +22,12 @@ async def close_one(
 async def close_room(transaction: Transaction, agent: AgentName, closed: RoomClosed, now: int) -> None:
     """Closes the agent's open questions in a room that was left or upgraded."""
     place = {"agent": agent, "room_id": closed.room_id, "reason": closed.reason, "seq": None, "now": now}
-    number = await transaction.run("close_questions_of_room", place)
+    await transaction.run("close_questions_of_room", place)
     if closed.reason == "room_left":
         await transaction.run("drop_deliveries_of_room", place | {"error": "the room was left"})
         await transaction.run("forget_behind", place)
     else:
         await transaction.run("drop_unsent_buttons_of_room", place)
-    if number and closed.notice is not None:
-        await record_deliveries(transaction, [closed.notice], now)
 
 
 async def close_all_of_agent(transaction: Transaction, agent: AgentName, reason: CloseReason, now: int) -> list[Row]:

@@ -19,6 +19,27 @@ INSERT INTO rooms_behind (agent, room_id, since) VALUES (:agent, :room_id, :sinc
 -- name: forget_behind
 DELETE FROM rooms_behind WHERE agent = :agent AND room_id = :room_id
 
+-- name: forget_upgrades_of_former_account
+DELETE FROM upgrades WHERE agent = :agent
+  AND EXISTS (SELECT 1 FROM accounts WHERE agent = :agent AND user_id <> :user_id)
+
+-- name: upgrades
+SELECT u.event_id, u.room_id, u.replacement, u.had_questions, u.joined_for_it, m.state AS membership
+FROM upgrades AS u LEFT JOIN memberships AS m ON m.agent = u.agent AND m.room_id = u.replacement
+WHERE u.agent = :agent ORDER BY u.event_id
+
+-- name: record_upgrade
+INSERT INTO upgrades (agent, event_id, room_id, replacement, had_questions, joined_for_it)
+VALUES (:agent, :event_id, :room_id, :replacement, EXISTS (SELECT 1 FROM questions
+  WHERE agent = :agent AND room_id = :room_id AND state IN ('posting', 'open')), :joined_for_it)
+ON CONFLICT DO NOTHING
+
+-- name: wanted_in_replacement
+UPDATE upgrades SET joined_for_it = 0 WHERE agent = :agent AND replacement = :room_id
+
+-- name: forget_upgrade
+DELETE FROM upgrades WHERE agent = :agent AND event_id = :event_id
+
 -- name: agents_of_open_questions
 SELECT DISTINCT agent FROM questions WHERE state IN ('posting', 'open')
 

@@ -273,11 +273,31 @@ class Closed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoomClosed:
-    """The account's questions in a room can't be answered any more; `notice` says so if there were any."""
+    """The account's questions in a room can't be answered any more."""
 
     room_id: RoomId
     reason: CloseReason
-    notice: NewDelivery | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upgrade:
+    """A room is said to be replaced by another; `joined_for_it`: the account has no other reason to join that one."""
+
+    event_id: EventId
+    room_id: RoomId
+    replacement: RoomId
+    joined_for_it: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedUpgrade(Upgrade):
+    """An upgrade that is not settled yet.
+
+    `had_questions`: some of the agent's were open in the room. `membership`: the account's in the replacement.
+    """
+
+    had_questions: bool
+    membership: MembershipState | None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -296,6 +316,7 @@ class Decisions:
     memberships: list[Membership] = field(default_factory=list)
     closed: list[Closed] = field(default_factory=list)
     rooms_closed: list[RoomClosed] = field(default_factory=list)
+    upgrades: list[Upgrade] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

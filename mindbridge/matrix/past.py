@@ -121,6 +121,13 @@ class Past:
         because = self._read(room_id, unsigned.get("redacted_because")) if isinstance(unsigned, dict) else None
         return None if because is None else Found(because.event_id, because.server_ts)
 
+    async def predecessor(self, room_id: RoomId) -> RoomId | None:
+        """The room that was upgraded to this one, by what its create event says; None where it names none."""
+        answer = await self._ask("state", self._client.room_get_state_event(room_id, "m.room.create"))
+        predecessor = answer.content.get("predecessor")
+        former = predecessor.get("room_id") if isinstance(predecessor, dict) else None
+        return RoomId(former) if isinstance(former, str) else None
+
     async def _own(
         self,
         room_id: RoomId,

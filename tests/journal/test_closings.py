@@ -120,31 +120,22 @@ async def test_questions_of_a_room_that_was_left_are_closed_and_nothing_is_sent_
     await post(database, "q")
     await ask(database, "posting")
     await record(database, delivery("word"), delivery("elsewhere", room_id=OTHER_ROOM))
-    await admit(database, rooms_closed=[RoomClosed(room_id=ROOM, reason="room_left", notice=None)])
+    await admit(database, rooms_closed=[RoomClosed(room_id=ROOM, reason="room_left")])
     assert questions(database) == {"q": ("closed", "room_left"), "posting": ("closed", "room_left")}
     assert [each.delivery_id for each in await send_all(database)] == ["elsewhere"]
     assert set(rows(database, "SELECT error FROM deliveries WHERE state = 'dropped'")) == {("the room was left",)}
 
 
-async def test_upgraded_rooms_questions_are_closed_and_the_new_room_is_told(database: Database) -> None:
+async def test_questions_of_an_upgraded_room_are_closed_and_their_buttons_dropped_but_words_are_sent(
+    database: Database,
+) -> None:
     await ask(database, "q")
     await post(database, "q")
     await record(database, delivery("word"))
-    notice = delivery("moved", "notice", room_id=OTHER_ROOM)
-    await admit(database, rooms_closed=[RoomClosed(room_id=ROOM, reason="room_upgraded", notice=notice)])
+    await admit(database, rooms_closed=[RoomClosed(room_id=ROOM, reason="room_upgraded")])
     assert questions(database) == {"q": ("closed", "room_upgraded")}
-    assert [each.delivery_id for each in await send_all(database)] == ["word", "moved"]
+    assert [each.delivery_id for each in await send_all(database)] == ["word"]
     assert deliveries(database)["q button 2"] == "dropped"
-
-
-async def test_upgrade_of_a_room_without_open_questions_needs_no_words(database: Database) -> None:
-    await ask(database, "q")
-    await post(database, "q")
-    await take(database)
-    notice = delivery("moved", "notice", room_id=OTHER_ROOM)
-    await admit(database, rooms_closed=[RoomClosed(room_id=ROOM, reason="room_upgraded", notice=notice)])
-    assert questions(database) == {"q": ("answered", None)}
-    assert "moved" not in deliveries(database)
 
 
 @pytest.mark.parametrize("reason", ["room_left", "room_upgraded"])
@@ -154,7 +145,7 @@ async def test_room_is_closed_for_the_account_that_saw_it_and_no_other_room_or_a
     await ask(database, "here")
     await ask(database, "there", room_id=OTHER_ROOM)
     await ask_as_critic(database, "critics")
-    await admit(database, rooms_closed=[RoomClosed(room_id=ROOM, reason=reason, notice=None)])
+    await admit(database, rooms_closed=[RoomClosed(room_id=ROOM, reason=reason)])
     assert questions(database) == {"here": ("closed", reason), "there": ("posting", None), "critics": ("posting", None)}
     assert [each.delivery_id for each in await send_all(database, CRITIC)] == ["critics"]
 

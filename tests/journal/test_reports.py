@@ -52,7 +52,7 @@ async def test_questions_tell_why_they_are_closed(database: Database) -> None:
 
     await admit(database, closed=[Closed(question_id=QuestionId("question_redacted"), seq=9)])
     await store.close_compared(QuestionId("question_otherwise"), "posted_otherwise", NOW)
-    await admit(database, rooms_closed=[RoomClosed(room_id=ROOM, reason="room_left", notice=None)])
+    await admit(database, rooms_closed=[RoomClosed(room_id=ROOM, reason="room_left")])
 
     told = [(each["question_text"], each["state"], each["close_reason"]) for each in reports.questions()]
     assert told == [

@@ -31,10 +31,10 @@ async def test_room_is_behind_since_the_first_position_until_it_has_caught_up(st
 
 
 async def test_room_that_was_left_is_not_behind(store: AdmissionStore, database: Database) -> None:
-    closed = RoomClosed(room_id=RoomId("!other"), reason="room_left", notice=None)
+    closed = RoomClosed(room_id=RoomId("!other"), reason="room_left")
     await admit(database, rooms_closed=[closed])
     assert await store.rooms_behind(HELPER) == [(JOINED, "s1")]
-    await admit(database, rooms_closed=[RoomClosed(room_id=ROOM, reason="room_left", notice=None)])
+    await admit(database, rooms_closed=[RoomClosed(room_id=ROOM, reason="room_left")])
     assert await store.rooms_behind(HELPER) == []
 
 

@@ -265,6 +265,24 @@ async def record_membership(point: Point, new_talk: Stage, _new_proxy: NewProxy)
     assert await mallory.members(room) == {mallory.user_id: "Mallory"}
 
 
+async def settle_upgrade(point: Point, new_talk: Stage, _new_proxy: NewProxy) -> None:
+    """The room that replaces one with an open question is told so once."""
+    talk = await new_talk()
+    await talk.say("ask me")
+    await talk.question()
+    place = ("rooms", talk.room)
+    await talk.alice.call("PUT", *place, "state", "m.room.join_rules", "", json={"join_rule": "public"})
+
+    async def upgrade() -> str:
+        answer = await talk.alice.call("POST", *place, "upgrade", json={"new_version": "11"})
+        return str(answer["replacement_room"])
+
+    talk.room = await talk.killed_at(point, upgrade())
+    await talk.alice.wait_for(talk.room, is_notice(talk.account))
+    await talk.quiet()
+    assert [kind_of(event) for event in talk.sent()] == ["m.room.message"]
+
+
 Crash = Callable[[Point, Stage, NewProxy], Awaitable[None]]
 
 ELSEWHERE: dict[Step, Crash] = {
@@ -277,6 +295,7 @@ ELSEWHERE: dict[Step, Crash] = {
     Step.PARK_TURN: park_turn,
     Step.SEND_NOTICE: park_turn,
     Step.RECORD_MEMBERSHIP: record_membership,
+    Step.SETTLE_UPGRADE: settle_upgrade,
 }
 
 

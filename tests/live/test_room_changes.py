@@ -1,6 +1,8 @@
 """Questions whose message, room or agent goes away (contract, sections 4 and 7)."""
 
 import re
+import signal
+from collections.abc import Callable
 from typing import Any
 
 from tests.live.bridge import Bridge
@@ -17,10 +19,16 @@ from tests.live.conversation import (
     room_with,
     root_of,
 )
+from tests.live.person import Event, Person
 from tests.live.proxy import refuse_with
 from tests.live.waiting import wait_until
 
 PUBLIC: dict[str, Any] = {"preset": "public_chat"}
+
+
+def is_leave_of(user_id: str) -> Callable[[Event], bool]:
+    """The account left."""
+    return lambda event: event.get("state_key") == user_id and event["content"].get("membership") == "leave"
 
 
 def states(bridge: Bridge) -> list[tuple[str, str | None]]:
@@ -76,11 +84,99 @@ async def test_upgrade_by_someone_who_is_not_allowed_is_not_followed(
     room = await room_with(alice, bridge.user_id(), others=[mallory], room_version="11", **power, **PUBLIC)
     await ask(alice, room, mentions=[bridge.user_id()])
     trap = await mallory.create_room(preset="public_chat")
-    body = {"body": "moved", "replacement_room": trap}
-    await mallory.call("PUT", "rooms", room, "state", "m.room.tombstone", "", json=body)
+    await tombstone(mallory, room, trap)
     await wait_until(lambda: states(bridge) == [("closed", "room_upgraded")])
     await hear_from(alice, room, bridge.user_id())
     assert bridge.user_id() not in await mallory.members(trap)
+
+
+async def tombstone(person: Person, room: str, replacement: str) -> None:
+    """Says that a room is replaced by another, as no client does by itself."""
+    body = {"body": "moved", "replacement_room": replacement}
+    await person.call("PUT", "rooms", room, "state", "m.room.tombstone", "", json=body)
+
+
+def lines(bridge: Bridge, event: str) -> list[str]:
+    """What the bridge's log says of this."""
+    return [line for line in bridge.log if event in line]
+
+
+async def test_room_that_was_not_made_from_the_upgraded_one_is_told_nothing(
+    new_bridge: NewBridge, new_person: NewPerson
+) -> None:
+    """A5"""
+    alice, mallory, bridge = await new_person("Alice"), await new_person("Mallory"), await new_bridge()
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id())
+    hers = await room_with(mallory, bridge.user_id())
+    await ask(mallory, hers)
+    await tombstone(mallory, hers, room)
+    await wait_until(lambda: lines(bridge, "upgrade_not_true") != [])
+    assert states(bridge) == [("closed", "room_upgraded")]
+    await hear_from(alice, room, bridge.user_id())
+    assert not any(is_notice(bridge.user_id())(event) for event in alice.timeline(room))
+    assert len(lines(bridge, "upgrade_not_true")) == 1
+
+
+async def test_room_that_was_joined_for_an_upgrade_and_not_made_from_the_old_one_is_left_again(
+    new_bridge: NewBridge, new_person: NewPerson
+) -> None:
+    """A5"""
+    mallory, bridge = await new_person("Mallory"), await new_bridge()
+    await bridge.start()
+    room = await room_with(mallory, bridge.user_id())
+    await ask(mallory, room)
+    trap = await mallory.create_room(**PUBLIC)
+    await tombstone(mallory, room, trap)
+    await mallory.wait_for(trap, is_leave_of(bridge.user_id()))
+    await wait_until(lambda: lines(bridge, "upgrade_not_true") != [])
+    await hear_from(mallory, room, bridge.user_id())
+    of_bridge = [event["type"] for event in mallory.timeline(trap) if event["sender"] == bridge.user_id()]
+    assert of_bridge == ["m.room.member", "m.room.member"]
+
+
+async def test_new_room_that_cannot_be_joined_leaves_nothing_to_do(
+    new_bridge: NewBridge, new_person: NewPerson
+) -> None:
+    """A5"""
+    alice, bridge = await new_person("Alice"), await new_bridge()
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id())
+    await ask(alice, room)
+    await tombstone(alice, room, await alice.create_room())
+    await wait_until(lambda: lines(bridge, "refused") != [])
+    assert states(bridge) == [("closed", "room_upgraded")]
+    assert await bridge.stop() == 0
+    await bridge.start()
+    await hear_from(alice, room, bridge.user_id())
+    assert len(lines(bridge, "refused")) == 1
+    assert bridge.journal.status()["refused"] == []
+
+
+async def test_upgrade_that_could_not_be_checked_is_told_after_the_next_start(
+    new_bridge: NewBridge, new_person: NewPerson, new_proxy: NewProxy
+) -> None:
+    """A5"""
+    alice, proxy = await new_person("Alice"), await new_proxy()
+    bridge = await new_bridge(homeserver=proxy.url)
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id(), **PUBLIC)
+    await ask(alice, room)
+    failing = proxy.rule(refuse_with(500, "M_UNKNOWN"), "GET", "/state/m.room.create")
+    answer = await alice.call("POST", "rooms", room, "upgrade", json={"new_version": "11"})
+    new_room = answer["replacement_room"]
+    await wait_until(lambda: failing.done >= 1)
+    await alice.wait_for(new_room, is_join_of(bridge.user_id()))
+    tried = failing.done
+    await hear_from(alice, new_room, bridge.user_id())
+    await wait_until(lambda: failing.done > tried)
+    assert not any(is_notice(bridge.user_id())(event) for event in alice.timeline(new_room))
+    await bridge.stop(signal.SIGKILL)
+    proxy.remove(failing)
+    await bridge.start()
+    await alice.wait_for(new_room, is_notice(bridge.user_id()))
+    await hear_from(alice, new_room, bridge.user_id())
+    assert len([event for event in alice.timeline(new_room) if is_notice(bridge.user_id())(event)]) == 1
 
 
 async def test_redacted_question_is_closed_and_answers_nothing(new_bridge: NewBridge, new_person: NewPerson) -> None:

@@ -102,7 +102,7 @@ def test_invitation_after_a_refusal_or_a_leave_is_judged_anew() -> None:
 
 def test_room_that_was_left_is_left() -> None:
     left = Membership(room_id=ROOM, state="left", invited_ts=None)
-    closed = RoomClosed(room_id=ROOM, reason="room_left", notice=None)
+    closed = RoomClosed(room_id=ROOM, reason="room_left")
     assert decided(batch(left=(ROOM,))) == Decisions(memberships=[left], rooms_closed=[closed])
     assert decided(batch(left=(ROOM,)), snapshot(memberships=(left,))) == Decisions(rooms_closed=[closed])
 

@@ -1,16 +1,24 @@
 """Questions that are closed without an answer: redacted, their room left or upgraded (contract, sections 4 and 5)."""
 
-import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from mindbridge import ids
 from mindbridge.bridge.admission import decide, interest_of
 from mindbridge.events import RoomEvent, SyncBatch, Tombstone
-from mindbridge.ids import DeliveryId, EventId, QuestionId, RoomId, UserId
-from mindbridge.journal.records import Closed, Decisions, Judged, Membership, RoomClosed, Sighting, Snapshot
+from mindbridge.ids import EventId, QuestionId, RoomId, UserId
+from mindbridge.journal.records import (
+    Closed,
+    Decisions,
+    Judged,
+    Membership,
+    MembershipState,
+    RoomClosed,
+    Sighting,
+    Snapshot,
+    Upgrade,
+)
 from mindbridge.questions.answers import Verdict
 from mindbridge.questions.lifecycle import State
 from tests.unit.sample_questions import (
@@ -151,42 +159,53 @@ def test_room_that_was_left_is_closed_without_words() -> None:
     decisions = decided(batch(left=(ROOM,)))
     assert decisions == Decisions(
         memberships=[Membership(room_id=ROOM, state="left", invited_ts=None)],
-        rooms_closed=[RoomClosed(room_id=ROOM, reason="room_left", notice=None)],
+        rooms_closed=[RoomClosed(room_id=ROOM, reason="room_left")],
     )
 
 
 # Upgraded
 
 
+def upgrade(*, joined_for_it: bool) -> Upgrade:
+    """What is to be checked of the tombstone."""
+    return Upgrade(event_id=EventId("$tombstone"), room_id=ROOM, replacement=NEW_ROOM, joined_for_it=joined_for_it)
+
+
 @pytest.mark.parametrize("sender", [ALICE, CRITIC_USER, HELPER_USER])
-def test_upgrade_by_someone_who_may_is_followed_and_the_new_room_is_told(sender: UserId) -> None:
+def test_upgrade_by_someone_who_may_is_followed_and_nothing_is_said_before_it_is_checked(sender: UserId) -> None:
     """A5"""
     decisions = decided(batch(tombstone(sender)))
     assert decisions.memberships == [Membership(room_id=NEW_ROOM, state="accepted", invited_ts=NOON)]
-    (room_closed,) = decisions.rooms_closed
-    assert (room_closed.room_id, room_closed.reason) == (ROOM, "room_upgraded")
-    notice = room_closed.notice
-    assert notice is not None
-    turn_id = ids.turn_id(HELPER, EventId("$tombstone"))
-    assert (notice.agent, notice.room_id, notice.kind) == (HELPER, NEW_ROOM, "notice")
-    assert notice.delivery_id == DeliveryId(ids.delivery_id(turn_id, "room upgraded"))
-    assert json.loads(notice.content)["msgtype"] == "m.notice"
+    assert decisions.rooms_closed == [RoomClosed(room_id=ROOM, reason="room_upgraded")]
+    assert decisions.upgrades == [upgrade(joined_for_it=True)]
+    assert decisions.deliveries == []
 
 
 @pytest.mark.parametrize("sender", [STRANGER, BOT])
 def test_upgrade_by_someone_who_may_not_is_not_followed_but_ends_the_room(sender: UserId) -> None:
     """A5"""
     decisions = decided(batch(tombstone(sender)))
-    assert decisions.memberships == []
-    assert decisions.rooms_closed == [RoomClosed(room_id=ROOM, reason="room_upgraded", notice=None)]
+    assert (decisions.memberships, decisions.upgrades) == ([], [])
+    assert decisions.rooms_closed == [RoomClosed(room_id=ROOM, reason="room_upgraded")]
 
 
-def test_new_room_that_the_account_is_in_already_is_not_joined_again() -> None:
+@pytest.mark.parametrize("state", ["joined", "accepted"])
+def test_new_room_that_the_account_is_in_or_was_invited_to_is_not_joined_for_the_upgrade(
+    state: MembershipState,
+) -> None:
     """A5"""
-    known = snapshot(question(), memberships=(JOINED, Membership(room_id=NEW_ROOM, state="joined", invited_ts=None)))
+    known = snapshot(question(), memberships=(JOINED, Membership(room_id=NEW_ROOM, state=state, invited_ts=None)))
     decisions = decided(batch(tombstone()), known)
     assert decisions.memberships == []
-    assert decisions.rooms_closed[0].notice is not None
+    assert decisions.upgrades == [upgrade(joined_for_it=False)]
+
+
+@pytest.mark.parametrize("state", ["left", "refused"])
+def test_new_room_that_the_account_was_not_to_be_in_is_joined_for_the_upgrade(state: MembershipState) -> None:
+    known = snapshot(question(), memberships=(JOINED, Membership(room_id=NEW_ROOM, state=state, invited_ts=None)))
+    decisions = decided(batch(tombstone()), known)
+    assert [each.state for each in decisions.memberships] == ["accepted"]
+    assert decisions.upgrades == [upgrade(joined_for_it=True)]
 
 
 def test_new_room_is_asked_of_the_journal() -> None:
@@ -210,7 +229,7 @@ def test_upgrade_closes_the_questions_of_the_account_that_sees_it() -> None:
 def test_upgrade_from_before_the_account_counted_is_history() -> None:
     """A5"""
     decisions = decided(replace(batch(tombstone()), first=True), snapshot(memberships=()))
-    assert decisions.rooms_closed == []
+    assert (decisions.rooms_closed, decisions.upgrades) == ([], [])
 
 
 # Quiet

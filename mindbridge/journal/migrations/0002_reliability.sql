@@ -27,13 +27,16 @@ CREATE TABLE rooms_behind (
   PRIMARY KEY (agent, room_id)
 ) STRICT, WITHOUT ROWID;
 
--- Upgraded rooms with questions that were open: their replacement is told so, once it is known to be one.
+-- Rooms that are said to be replaced by others, until that is known to be so or not. had_questions: some were open,
+-- which the replacement is told. joined_for_it: the account had no other reason to join the replacement.
 CREATE TABLE upgrades (
   agent TEXT NOT NULL,
+  event_id TEXT NOT NULL,
   room_id TEXT NOT NULL,
   replacement TEXT NOT NULL,
-  event_id TEXT NOT NULL,
-  PRIMARY KEY (agent, room_id)
+  had_questions INTEGER NOT NULL,
+  joined_for_it INTEGER NOT NULL,
+  PRIMARY KEY (agent, event_id)
 ) STRICT, WITHOUT ROWID;
 
 -- What is to be known about the file itself. restored: it is a copy that `journal backup` made and no bridge has run on.
