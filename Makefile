@@ -1,7 +1,7 @@
 # Everything here sets itself up, inside this folder: .venv for the project, .synapse for the homeserver that the demo
 # and the live tests talk to. `make setup PYTHON=...` chooses the Python, 3.11 or newer.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak bench lint types borders check wheel clean
+.PHONY: help setup demo test explore soak bench lint types borders check wheel clean
 
 BIN := .venv/bin
 ENVIRONMENT := sh scripts/environment.sh
@@ -21,6 +21,9 @@ test: setup ## all tests, on a real Synapse
 
 soak: setup ## ten minutes of people, kills and faults; fails when anything is lost or doubled (SOAK="--minutes 1")
 	@$(BIN)/python -m tests.live.soak $(SOAK)
+explore: setup ## the property tests with other examples than those of `make test`
+	@$(BIN)/python -m pytest tests/unit tests/journal -n auto --maxprocesses 4 --hypothesis-profile=exploring
+
 
 bench: setup ## the figures, each beside its target (benchmarks/README.md)
 	@missed=; for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py || missed="$$missed $$name"; echo; done; \

@@ -435,4 +435,4 @@ class JournalMachine(RuleBasedStateMachine):
 
 
 TestJournal = JournalMachine.TestCase
-TestJournal.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
+TestJournal.settings = settings(max_examples=settings().max_examples // 4, stateful_step_count=30, deadline=None)
