@@ -14,8 +14,8 @@ from mindbridge.config.tree import Tree
 
 def blame_what_is_absent(tree: Tree, config: Config, environ: Mapping[str, str]) -> None:
     """Adds to the faults of the configuration's tree what its agents would miss on this machine."""
-    if config.journal.exists() and not config.journal.is_dir():
-        tree.blame(("journal",), "is a file, must be a folder")
+    if problem := _folder_problem(config.journal):
+        tree.blame(("journal",), problem)
     for name, agent in config.agents.items():
         backend = agent.backend
         if isinstance(backend, CommandBackend) and (
@@ -26,13 +26,24 @@ def blame_what_is_absent(tree: Tree, config: Config, environ: Mapping[str, str])
             tree.blame(("agents", name, "backend", "python"), problem)
 
 
+def _folder_problem(folder: Path) -> str | None:
+    try:
+        return "is a file, must be a folder" if folder.exists() and not folder.is_dir() else None
+    except OSError as error:
+        return f"can't be looked at ({error.strerror}), must be a folder that this user may enter"
+
+
 def _program_problem(program: str, folder: Path, environ: Mapping[str, str]) -> str | None:
     if os.sep not in program:
         if shutil.which(program, path=environ.get("PATH", os.defpath)):
             return None
         return "names a program that is in no folder of PATH, must be installed, or named with its folder (./…)"
     place = folder / program
-    if not place.is_file():
+    try:
+        is_file = place.is_file()
+    except OSError as error:
+        return f"names a program that can't be looked at ({error.strerror}), must be one that this user may run"
+    if not is_file:
         return "names a program that is not there, must be one relative to the configuration's folder"
     if not os.access(place, os.X_OK):
         return "names a file that is no program, must be executable (chmod +x)"
