@@ -33,7 +33,9 @@ class Upgrades:
     async def settle(self) -> bool:
         """Settles what can be settled now; whether the server was there for all of it.
 
-        One whose replacement is still to be joined stays: the sync response that shows the room joined settles it.
+        One whose replacement is still to be joined stays: the sync response that shows the room joined settles it. So
+        does one that may not be joined, while there is something to be told: an invitation may follow, as it does where
+        a private room is upgraded.
 
         Raises:
             TokenRejected: the account was logged out.
@@ -50,10 +52,11 @@ class Upgrades:
         return was_there
 
     async def _settle(self, upgrade: RecordedUpgrade) -> None:
-        if upgrade.membership == "accepted":
+        is_joined = upgrade.membership == "joined"
+        if upgrade.membership == "accepted" or (upgrade.had_questions and not is_joined):
             return
         deliveries = []
-        if upgrade.membership == "joined":
+        if is_joined:
             if not await self._is_true(upgrade):
                 await self._disbelieve(upgrade)
             elif upgrade.had_questions:

@@ -72,6 +72,23 @@ async def test_room_upgrade_while_the_bridge_was_down_is_followed_by_invitation(
     assert states(bridge) == [("closed", "room_upgraded")]
 
 
+async def test_upgrade_of_a_private_room_is_followed_by_the_invitation_that_comes_after_it(
+    new_bridge: NewBridge, new_person: NewPerson
+) -> None:
+    """A5"""
+    alice, bridge = await new_person("Alice"), await new_bridge()
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id())
+    await ask(alice, room)
+    answer = await alice.call("POST", "rooms", room, "upgrade", json={"new_version": "11"})
+    await wait_until(lambda: lines(bridge, "refused") != [])
+    await bridge.stop(signal.SIGKILL)
+    await bridge.start()
+    await alice.invite(answer["replacement_room"], bridge.user_id())
+    await alice.wait_for(answer["replacement_room"], is_notice(bridge.user_id()))
+    await hear_from(alice, answer["replacement_room"], bridge.user_id())
+
+
 async def test_upgrade_by_someone_who_is_not_allowed_is_not_followed(
     new_bridge: NewBridge, new_person: NewPerson
 ) -> None:
