@@ -37,6 +37,7 @@ class EncryptedClient(Client):
         self._keys = keys
         self._one_share = asyncio.Lock()
         self._sharing: Sharing | None = None
+        self._is_checked = False
 
     # The device's own keys
 
@@ -66,6 +67,7 @@ class EncryptedClient(Client):
         if self.store is not None:
             self.store.close()
         self.store = self.olm = self._sharing = None
+        self._is_checked = False
 
     async def close(self) -> None:
         """Closes the connections to the server and to the keys."""
@@ -73,7 +75,7 @@ class EncryptedClient(Client):
         self._close_store()
 
     async def check_device(self) -> None:
-        """To be called once after the login: whether the server knows this device by the keys that are here.
+        """To be called after the login: whether the server knows this device by the keys that are here.
 
         Raises:
             KeysLost: it knows it by others, so that nobody can speak to it any more.
@@ -82,13 +84,13 @@ class EncryptedClient(Client):
         method, path, data = Api.keys_query(self.access_token, {self.user_id})
         answer = good("keys of this account", await self._send(KeysQueryResponse, method, path, data))
         known = answer.device_keys.get(self.user_id, {}).get(self.device_id)
+        here = {f"{name}:{self.device_id}": key for name, key in machine.account.identity_keys.items()}
         if known is None:
             # The device is new, or was logged out in between and is known by its name only.
             machine.account.shared = False
-            return
-        here = {f"{name}:{self.device_id}": key for name, key in machine.account.identity_keys.items()}
-        if known["keys"] != here:
+        elif known["keys"] != here:
             raise KeysLost(f"{self.user_id}: the keys of device {self.device_id} are lost: {self._key_path}")
+        self._is_checked = True
 
     async def keep_keys(self) -> None:
         """Does what a sync response asked for: new one-time keys, new sessions with devices, requests for room keys.
@@ -96,8 +98,11 @@ class EncryptedClient(Client):
         What fails is done with the next call.
 
         Raises:
-            KeysLost: the server refuses the device's one-time keys, since it has others in their place.
+            KeysLost: as `check_device`, or the server has other one-time keys in the place of the device's.
         """
+        if not self._is_checked:
+            # An upload would put the new keys in the place of those that are known, also where it is then refused.
+            await self.check_device()
         await self._shares.send_queued()
         if self.should_upload_keys:
             try:
