@@ -7,7 +7,16 @@ from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
-from mindbridge.journal.database import FILE_NAME, QUERIES, RESTORED, JournalDamaged, JournalError, damage_told_by
+from mindbridge.journal.database import (
+    FILE_NAME,
+    QUERIES,
+    RESTORED,
+    JournalDamaged,
+    JournalError,
+    damage_told_by,
+    version_of,
+)
+from mindbridge.journal.reading import connect_to_read
 
 
 def back_up(home: Path, target: Path, now: datetime) -> None:
@@ -46,7 +55,8 @@ def back_up(home: Path, target: Path, now: datetime) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, timeout=10)) as connection:
+    with closing(connect_to_read(source)) as connection:
+        version_of(source, connection.execute(QUERIES["kind_of_file"]).fetchone())
         # One read transaction: in WAL mode writers go on meanwhile. The copy holds nothing of what was deleted.
         connection.execute("VACUUM INTO ?", (str(target),))
 

@@ -19,6 +19,9 @@ FILE_NAME = "journal.sqlite3"
 RESTORED = "restored"
 """The fact that marks a backup. What it holds as unsent may have been sent since, so it is looked for first."""
 
+APPLICATION_ID = 0x6D627267
+"""What the first migration writes into the file's header."""
+
 _BUSY_TIMEOUT_MS = 10_000
 
 Row = sqlite3.Row
@@ -58,6 +61,20 @@ def _named_queries() -> dict[str, str]:
 
 
 QUERIES = _named_queries()
+
+
+def version_of(path: Path, kind: Row) -> int:
+    """The version of the journal at `path`, 0 where the file is empty; `kind` is what `kind_of_file` gives.
+
+    Raises:
+        JournalError: it is another program's file.
+    """
+    if kind["application"] != APPLICATION_ID and (kind["application"], kind["version"], kind["entries"]) != (0, 0, 0):
+        raise JournalError(
+            f"{path}: is no journal of mindbridge but another program's database; it was left as it is; give the "
+            "configuration's `journal` a folder of its own"
+        )
+    return int(kind["version"])
 
 
 def migrations() -> tuple[tuple[int, str], ...]:
@@ -128,7 +145,7 @@ class Database:
         """Opens the journal in the folder `home`, making or migrating it first.
 
         Raises:
-            JournalError: the folder or file can't be used, or is of a newer version.
+            JournalError: the folder or file can't be used, is of a newer version, or is another program's.
         """
         path = home / FILE_NAME
         try:
@@ -151,8 +168,8 @@ class Database:
         self._connection.row_factory = sqlite3.Row
         await self._connection.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
         known = migrations()
-        rows = list(await self._connection.execute_fetchall("PRAGMA user_version"))
-        version = int(rows[0][0])
+        (kind,) = await self._connection.execute_fetchall(QUERIES["kind_of_file"])
+        version = version_of(self.path, kind)
         if version > known[-1][0]:
             raise JournalError(
                 f"{self.path}: was written by a newer mindbridge (version {version}, this one knows {known[-1][0]}); "

@@ -1,3 +1,7 @@
+-- name: kind_of_file
+SELECT user_version AS version, application_id AS application, (SELECT COUNT(*) FROM sqlite_schema) AS entries
+FROM pragma_user_version, pragma_application_id
+
 -- name: account_of
 SELECT user_id, next_batch, wait_until, budget FROM accounts WHERE agent = :agent
 
@@ -501,6 +505,9 @@ SELECT transaction_id AS id FROM echoes WHERE seen_at < :before ORDER BY seen_at
 
 -- name: forget_echoes
 DELETE FROM echoes WHERE transaction_id IN (SELECT value FROM json_each(:chosen))
+
+-- name: newest_server_time
+SELECT MAX(server_ts) AS server_ts FROM (SELECT server_ts FROM sightings ORDER BY seq DESC LIMIT :most)
 
 -- name: sightings_in_order
 SELECT seq, seen_at FROM sightings WHERE seq > :after AND seq < (SELECT MAX(seq) FROM sightings) ORDER BY seq LIMIT :most

@@ -3,12 +3,13 @@
 import json
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mindbridge.journal.database import FILE_NAME, QUERIES, JournalError, migrations
+from mindbridge.journal.database import FILE_NAME, QUERIES, JournalError, migrations, version_of
+from mindbridge.journal.reading import connect_to_read
 from mindbridge.questions.render import part_from_json
 
 Report = dict[str, Any]
@@ -26,26 +27,34 @@ class Reports:
             JournalError: there is no journal of this version in it.
         """
         self._path = home / FILE_NAME
-        if not self._path.is_file():
+        version = self._version()
+        if not version:
             raise JournalError(f"{self._path}: there is no journal yet; `mindbridge run` makes it")
-        version = int(self._rows("PRAGMA user_version")[0]["user_version"])
         if version != migrations()[-1][0]:
             raise JournalError(
                 f"{self._path}: has version {version}; run the bridge of this version once, or install the newer"
             )
 
-    def _rows(self, statement: str, **parameters: object) -> list[Report]:
+    def _version(self) -> int:
         try:
-            with closing(
-                sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True, timeout=10)
-            ) as connection:
-                connection.row_factory = sqlite3.Row
-                return [dict(row) for row in connection.execute(statement, parameters)]
+            if not self._path.is_file():
+                return 0
+        except OSError as error:
+            raise JournalError(f"{self._path}: can't be read: {error.strerror}") from error
+        with self._connected() as connection:
+            return version_of(self._path, connection.execute(QUERIES["kind_of_file"]).fetchone())
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with closing(connect_to_read(self._path)) as connection:
+                yield connection
         except sqlite3.Error as error:
             raise JournalError(f"{self._path}: can't be read: {error}") from error
 
     def _query(self, name: str, **parameters: object) -> list[Report]:
-        return self._rows(QUERIES[name], **parameters)
+        with self._connected() as connection:
+            return [dict(row) for row in connection.execute(QUERIES[name], parameters)]
 
     def status(self) -> Report:
         """Numbers by agent, the parked turns, and the deliveries that were refused or of which nothing is certain."""

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -54,12 +55,33 @@ _Work = Callable[[Transaction], Awaitable[tuple[int, bool]]]
 
 
 class Retention:
-    """Keeps the journal from growing for ever. What is not settled yet stays, with all that it needs."""
+    """Keeps the journal from growing for ever. What is not settled yet stays, with all that it needs.
 
-    def __init__(self, database: Database, keep: timedelta, now: Callable[[], int]) -> None:
+    A clock that is ahead forgets nothing early: no time counts that is later than the newest event of a homeserver
+    lets it be, which is that event's own time and what has passed since it was first found here.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        keep: timedelta,
+        now: Callable[[], int],
+        seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Takes what it works on.
+
+        Args:
+            database: the journal.
+            keep: for how long texts are kept.
+            now: the time in milliseconds.
+            seconds: a clock that nobody sets, from any beginning.
+        """
         self._database = database
         self._keep = keep
         self._now = now
+        self._seconds = seconds
+        self._newest_event = 0
+        self._found_at = 0.0
 
     async def run(self) -> None:
         """Forgets what is due, at once and then every hour, until cancelled.
@@ -88,8 +110,9 @@ class Retention:
         Raises:
             JournalError: the journal can't be written; what was done until then is done.
         """
-        texts_before = self._now() - _milliseconds(self._keep)
-        rows_before = self._now() - _milliseconds(max(self._keep, KEPT_AS_IDS))
+        now = await self._certain_time()
+        texts_before = now - _milliseconds(self._keep)
+        rows_before = now - _milliseconds(max(self._keep, KEPT_AS_IDS))
         forgotten = Counter[str]()
         for before, kinds in ((texts_before, _TEXTS), (rows_before, _ROWS)):
             for kind in kinds:
@@ -100,6 +123,16 @@ class Retention:
         if forgotten.total():
             await self._database.empty_log()
         return +forgotten
+
+    async def _certain_time(self) -> int:
+        """The time in milliseconds, or an earlier one where no homeserver says that it is so late."""
+        async with self._database.reading() as transaction:
+            row = await transaction.one("newest_server_time", {"most": MOST_ROWS})
+        newest = 0 if row is None else row["server_ts"] or 0
+        if newest > self._newest_event:
+            self._newest_event, self._found_at = newest, self._seconds()
+        passed = self._seconds() - self._found_at
+        return min(self._now(), self._newest_event + round(passed * 1000))
 
     async def _in_small_steps(self, work: _Work) -> int:
         total, more = 0, True

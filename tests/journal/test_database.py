@@ -12,13 +12,16 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mindbridge.journal import database as database_module
+from mindbridge.journal.backup import back_up
 from mindbridge.journal.database import FILE_NAME, QUERIES, Database, JournalError, Ownership, Transaction, migrations
+from mindbridge.journal.reports import Reports
 from mindbridge.steps import Step
 
 JOURNAL = Path(database_module.__file__).parent
@@ -197,6 +200,30 @@ async def test_file_that_is_no_journal_is_refused_by_name_and_left_as_it_is(tmp_
     with pytest.raises(JournalError, match=re.escape(str(path))):
         await Database.open(tmp_path)
     assert path.read_bytes() == there
+
+
+@pytest.mark.parametrize("their_version", [0, 1, 2, 99])
+async def test_database_of_another_program_is_refused_by_name_and_left_as_it_is(
+    tmp_path: Path, their_version: int
+) -> None:
+    path = tmp_path / FILE_NAME
+    run_sql(path, "CREATE TABLE accounts (agent TEXT)", f"PRAGMA user_version = {their_version}")
+    before = path.read_bytes()
+
+    for use in (lambda: Reports(tmp_path), lambda: back_up(tmp_path, tmp_path / "copy", datetime.now(UTC))):
+        with pytest.raises(JournalError, match=rf"{re.escape(str(path))}: is no journal of mindbridge"):
+            use()
+    with pytest.raises(JournalError, match=rf"{re.escape(str(path))}: is no journal of mindbridge"):
+        await Database.open(tmp_path)
+
+    assert path.read_bytes() == before
+    assert files_in(tmp_path) == {FILE_NAME}
+
+
+async def test_file_with_another_programs_mark_alone_is_refused(tmp_path: Path) -> None:
+    run_sql(tmp_path / FILE_NAME, "PRAGMA application_id = 7")
+    with pytest.raises(JournalError, match="is no journal of mindbridge"):
+        await Database.open(tmp_path)
 
 
 async def test_empty_file_becomes_a_journal(tmp_path: Path) -> None:
@@ -498,6 +525,7 @@ async def assert_usable(database: Database, expected: set[str]) -> None:
 
 NAMES = re.findall(r"^-- name: (.*)$", (JOURNAL / "queries.sql").read_text("utf-8"), re.MULTILINE)
 NO_PARAMETERS = {
+    "kind_of_file",
     "last_seq",
     "agents_of_open_questions",
     "attempt_unsettled_deliveries",

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ from tests.journal.sample_rows import (
     record,
     rows,
     send_all,
+    sighting,
     turn,
     value,
 )
@@ -60,9 +62,14 @@ REPLY = """SECRET prose
 
 
 async def forget(database: Database, days: float, keep: int = 90) -> Mapping[str, int]:
-    """Forgets what is due so many days after `NOW`, when everything here happens."""
-    now = NOW + int(days * DAY)
-    return await Retention(database, timedelta(days=keep), lambda: now).forget()
+    """Forgets what is due so many days after `NOW`, when everything here happens; the bridge ran all the time."""
+    return await retaining(database, NOW + int(days * DAY), ran=days, keep=keep).forget()
+
+
+def retaining(database: Database, now: int, *, ran: float, keep: int = 90) -> Retention:
+    """Retention at a time by the bridge's clock, that many days after it found the journal's newest event."""
+    seconds = chain([0.0], repeat(ran * DAY / 1000))
+    return Retention(database, timedelta(days=keep), lambda: now, lambda: next(seconds))
 
 
 async def see(database: Database, *events: RoomEvent, now: int = NOW) -> Decisions:
@@ -344,22 +351,69 @@ async def test_file_does_not_grow_when_as_much_is_forgotten_as_comes(database: D
 
 async def test_what_an_older_journal_holds_without_a_time_is_as_old_as_its_migration(tmp_path: Path) -> None:
     home = tmp_path / "older"
+    now = time.time_ns() // 1_000_000
     home.mkdir()
     with closing(sqlite3.connect(home / FILE_NAME)) as connection:
         connection.executescript(f"{migrations()[0][1]} PRAGMA user_version = 1;")
         connection.execute("INSERT INTO messages (room_id, sender, text) VALUES ('!room', '@alice:example.org', 'hi')")
         for event in ("$one", "$two"):
-            sighted = "INSERT INTO sightings (agent, event_id, server_ts, judged) VALUES ('helper', ?, 1, 1)"
-            connection.execute(sighted, (event,))
+            sighted = "INSERT INTO sightings (agent, event_id, server_ts, judged) VALUES ('helper', ?, ?, 1)"
+            connection.execute(sighted, (event, now))
         connection.commit()
     migrated = await Database.open(home)
-    now = time.time_ns() // 1_000_000
 
     for days, left in ((0, (1, 2)), (89, (1, 2)), (91, (0, 1))):
-        await Retention(migrated, timedelta(days=90), lambda days=days: now + days * DAY).forget()  # type: ignore[misc]
+        await retaining(migrated, now + days * DAY, ran=days).forget()
         counted = "SELECT (SELECT COUNT(*) FROM messages), (SELECT COUNT(*) FROM sightings)"
         assert rows(migrated, counted) == [left]
     await migrated.close()
+
+
+# The clock
+
+
+async def test_clock_that_is_ahead_forgets_nothing_early(database: Database) -> None:
+    await answered(database)
+    before = everything(database)
+
+    assert await retaining(database, NOW + 730 * DAY, ran=0).forget() == {}
+    assert await retaining(database, NOW + 730 * DAY, ran=89).forget() == {}
+
+    assert everything(database) == before
+    assert await retaining(database, NOW + 730 * DAY, ran=90.01).forget() != {}
+
+
+async def test_time_that_passed_counts_from_the_newest_event(database: Database) -> None:
+    await answered(database)
+    days = 0.0
+    working = Retention(database, timedelta(days=90), lambda: NOW + 730 * DAY, lambda: days * DAY / 1000)
+    assert await working.forget() == {}
+    days = 60
+    newest = [replace(sighting("$newest", 100), server_ts=NOW + 60 * DAY)]
+    await admit(database, sightings=newest)
+    assert await working.forget() == {}
+    days = 89
+    assert await working.forget() == {}
+    days = 90.01
+    assert await working.forget() != {}
+
+
+async def test_newest_events_time_lets_what_is_due_go_at_once(database: Database) -> None:
+    await answered(database)
+    await admit(database, sightings=[replace(sighting("$newest", 100), server_ts=NOW + 91 * DAY)])
+    assert await retaining(database, NOW + 92 * DAY, ran=0).forget() != {}
+
+
+async def test_event_that_says_it_is_of_the_future_forgets_nothing_early(database: Database) -> None:
+    await answered(database)
+    await admit(database, sightings=[replace(sighting("$newest", 100), server_ts=NOW + 730 * DAY)])
+    assert await retaining(database, NOW + DAY, ran=1).forget() == {}
+
+
+async def test_without_any_event_nothing_is_forgotten(database: Database) -> None:
+    await queue(database, turn())
+    await run_turn(database, "reply")
+    assert await retaining(database, NOW + 730 * DAY, ran=400).forget() == {}
 
 
 # Small transactions
@@ -373,6 +427,7 @@ async def test_it_is_done_in_small_transactions_between_which_others_come_in(
     await queue(database, *turns)
     for _ in turns:
         await run_turn(database, "reply")
+    await admit(database, sightings=[sighting("$newest", 1)])
     reached: list[Step] = []
 
     def watch(step: Step, side: Side) -> None:
@@ -380,8 +435,12 @@ async def test_it_is_done_in_small_transactions_between_which_others_come_in(
             reached.append(step)
 
     monkeypatch.setattr(steps, "watcher", watch)
-    others = [admit(database, position=f"s{number}") for number in range(3)]
-    forgotten, *_ = await asyncio.gather(forget(database, 100), *others)
+
+    async def go_on() -> None:
+        for number in range(3):
+            await admit(database, position=f"s{number}")
+
+    forgotten, _ = await asyncio.gather(forget(database, 100), go_on())
 
     assert forgotten == {
         "turns_emptied": 45,
@@ -391,8 +450,8 @@ async def test_it_is_done_in_small_transactions_between_which_others_come_in(
         "deliveries": 45,
     }
     assert reached.count(Step.FORGET) >= sum(forgotten.values()) / 10
-    assert Step.FORGET in reached[: reached.index(Step.ADMIT)]
     last_admitted = len(reached) - reached[::-1].index(Step.ADMIT)
+    assert Step.FORGET in reached[reached.index(Step.ADMIT) : last_admitted]
     assert reached[last_admitted:].count(Step.FORGET) > 10
 
 
@@ -435,6 +494,7 @@ async def test_failure_is_told_and_tried_again_and_damage_ends_it(
 async def test_it_forgets_at_start(database: Database, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     await queue(database, turn())
+    await admit(database, sightings=[replace(sighting("$now", 1), server_ts=NOW + 2 * DAY)])
     await TurnStore(database).end((await TurnStore(database).runnable(HELPER))[0][0], HELPER_USER, outcome(), NOW)
     task = asyncio.create_task(Retention(database, timedelta(days=1), lambda: NOW + 2 * DAY).run())
     while not caplog.records:  # noqa: ASYNC110 -- nothing else tells

@@ -1,5 +1,8 @@
 -- Times are milliseconds since 1970, by the server's clock where the name says server_ts, else by the bridge's.
 
+-- Tells a journal from another program's file.
+PRAGMA application_id = 0x6D627267;
+
 CREATE TABLE accounts (
   agent TEXT PRIMARY KEY,
   user_id TEXT NOT NULL,
