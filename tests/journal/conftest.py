@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from mindbridge.journal.database import Database
+from mindbridge.journal.outbox import Outbox
 
 
 @pytest.fixture
@@ -14,3 +15,9 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
     opened = await Database.open(tmp_path / "home")
     yield opened
     await opened.close()
+
+
+@pytest.fixture
+def outbox(database: Database) -> Outbox:
+    """Sending, as the journal sees it."""
+    return Outbox(database)
