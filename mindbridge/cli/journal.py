@@ -126,7 +126,8 @@ def _question_lines(questions: list[Report]) -> list[str]:
 def _question_line(question: Report) -> str:
     answer = question["selection"]
     label = "(no longer kept)" if question["expired"] else answer and answer["label"]
-    outcome = f"{answer['number']}. {label} by {answer['answered_by']}" if answer else question["state"]
+    state = f"{question['state']}: {question['close_reason']}" if question["close_reason"] else question["state"]
+    outcome = f"{answer['number']}. {label} by {answer['answered_by']}" if answer else state
     text = "(no longer kept)" if question["expired"] else " ".join(question["question_text"].split())
     asked_at = question["asked_at"] or "not posted yet"
     return f"{question['question_id']}  {asked_at}  {question['agent']}  {text}  -> {outcome}"

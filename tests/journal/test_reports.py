@@ -1,7 +1,11 @@
 """What `mindbridge journal` tells of deliveries that can't be told and of questions that were closed."""
 
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
+
+from mindbridge.cli.main import main
 from mindbridge.ids import DeliveryId, EventId, QuestionId
 from mindbridge.journal.admissions import AdmissionStore
 from mindbridge.journal.database import Database
@@ -9,6 +13,7 @@ from mindbridge.journal.outbox import Outbox
 from mindbridge.journal.records import Acknowledged, Closed, RoomClosed
 from mindbridge.journal.reports import Reports
 from tests.journal.sample_rows import HELPER, HELPER_USER, NOW, ROOM, admit, asking, end, queue, seen, turn
+from tests.journal.test_backup import CONFIGURATION
 from tests.unit.sample_questions import part_of
 
 
@@ -39,6 +44,20 @@ async def test_status_lists_what_can_not_be_told_until_it_is_seen_after_all(data
     await admit(database, acknowledged=[Acknowledged(delivery_id=DeliveryId("q"), event_id=EventId("$q"))])
     assert reports.status()["uncertain"] == []
     assert reports.status()["agents"][0]["deliveries"] == {"sent": 1}
+
+
+async def test_list_of_questions_for_people_tells_why_one_is_closed(
+    database: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(CONFIGURATION)
+    await ask(database)
+    await admit(database, opened=[seen()])
+    await admit(database, closed=[Closed(question_id=QuestionId("question_q"), seq=9)])
+
+    assert main(["journal", "questions", "-c", str(config)]) == 0
+
+    assert capsys.readouterr().out.endswith("  q?  -> closed: question_redacted\n")
 
 
 async def test_questions_tell_why_they_are_closed(database: Database) -> None:
