@@ -4,12 +4,23 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from mindbridge import __version__
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that refuses what it doesn't know itself, so that the usage shown is the command's own."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return known, unknown
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = _Parser(
         prog="mindbridge",
         description="Lets AI agents ask people in Matrix rooms and carries each answer back exactly once.",
     )
