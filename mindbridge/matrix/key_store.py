@@ -4,14 +4,15 @@ import hashlib
 import os
 import re
 from pathlib import Path
+from typing import Any
 
-import peewee  # type: ignore[import-untyped]  # nio's way to SQLite
 from nio.store.database import SqliteStore
 
 from mindbridge.ids import UserId
 from mindbridge.matrix.errors import MatrixError, Unreachable
 
 _LONGEST_NAME = 60
+_DAMAGED = frozenset({"SQLITE_NOTADB", "SQLITE_CORRUPT"})
 
 
 class KeysLost(MatrixError):
@@ -21,14 +22,23 @@ class KeysLost(MatrixError):
 class KeyStore(SqliteStore):
     """One device's keys. What is written is on the disk before it counts."""
 
-    def _create_database(self) -> peewee.SqliteDatabase:
+    def _create_database(self) -> Any:
         # With a write-ahead log a commit waits for the disk once; `full` keeps it through a loss of power.
         pragmas = {"foreign_keys": 1, "secure_delete": 1, "journal_mode": "wal", "synchronous": "full"}
-        return peewee.SqliteDatabase(self.database_path, pragmas=pragmas)
+        database = super()._create_database()  # type: ignore[no-untyped-call]
+        database.init(self.database_path, pragmas=pragmas)
+        return database
 
     def close(self) -> None:
         """Ends the connection to the file."""
         self.database.close()
+
+
+def sqlite_error(error: Exception) -> str | None:
+    """The name of the SQLite error that a key store met with, such as `SQLITE_FULL`; None for any other error."""
+    # The library that nio has for databases raises errors of its own kinds in place of SQLite's.
+    name = getattr(error.__context__, "sqlite_errorname", None)
+    return name if isinstance(name, str) else None
 
 
 class KeyFolder:
@@ -53,10 +63,11 @@ class KeyFolder:
         try:
             store = KeyStore(user_id, device_id, str(self._folder), database_name=path.name)
             faults = store.database.pragma("quick_check")
-        except peewee.OperationalError as error:
-            raise Unreachable(f"{path}: can't be used: {error}") from error
-        except peewee.DatabaseError as error:
-            raise KeysLost(f"{path}: is damaged: {error}") from error
+        except Exception as error:
+            name = sqlite_error(error)
+            if name is None:
+                raise
+            raise (KeysLost if name in _DAMAGED else Unreachable)(f"{path}: can't be used: {error}") from error
         if faults != "ok":
             store.close()
             raise KeysLost(f"{path}: is damaged: {faults!r:.200}")

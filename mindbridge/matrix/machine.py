@@ -3,7 +3,6 @@
 import logging
 from typing import Any
 
-import peewee  # type: ignore[import-untyped]  # nio's way to SQLite
 from nio.crypto.olm_machine import Olm
 from nio.crypto.sessions import OlmAccount
 from nio.event_builders import RoomKeyRequestMessage
@@ -12,7 +11,7 @@ from nio.exceptions import EncryptionError
 from nio.responses import KeysClaimResponse, KeysQueryResponse
 
 from mindbridge.matrix.ciphertext import ALGORITHM, compact_json, in_the_clear
-from mindbridge.matrix.key_store import KeyStore
+from mindbridge.matrix.key_store import KeyStore, sqlite_error
 
 log = logging.getLogger(__name__)
 
@@ -85,9 +84,10 @@ class Machine(Olm):
         with self.store.database.atomic():
             try:
                 decrypted = super().handle_to_device_event(event)  # type: ignore[no-untyped-call]
-            except peewee.PeeweeException:
-                raise
-            except Exception as error:  # noqa: BLE001 - anyone can send anything, and nio checks little of it
+            except Exception as error:
+                if sqlite_error(error) is not None:
+                    raise
+                # Anyone can send anything, and nio checks little of it: this can be an error of any kind.
                 log.warning(
                     "device_message_passed_over user_id=%s sender=%.255r error=%.200r",
                     *(self.user_id, event.sender, error),
@@ -145,9 +145,10 @@ class Machine(Olm):
             inside = self.decrypt_megolm_event(event, room_id).source
         except EncryptionError:
             return None
-        except peewee.PeeweeException:
-            raise
-        except Exception as error:  # noqa: BLE001 - anyone can encrypt anything, and nio checks little of it
+        except Exception as error:
+            if sqlite_error(error) is not None:
+                raise
+            # Anyone can encrypt anything, and nio checks little of it: this can be an error of any kind.
             log.warning("event_unreadable user_id=%s event_id=%.255r error=%.200r", self.user_id, event.event_id, error)
             inside = None
         source = in_the_clear(event.source, inside)
