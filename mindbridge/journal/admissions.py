@@ -2,8 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
-from typing import Any
 
 from mindbridge.ids import AgentName, EventId, QuestionId, RoomId, UserId
 from mindbridge.journal.closings import close_all_of_agent, close_one, close_room
@@ -22,6 +20,7 @@ from mindbridge.journal.records import (
     Selected,
     Snapshot,
     Upgrade,
+    parameters_of,
 )
 from mindbridge.questions.lifecycle import State
 from mindbridge.steps import Step
@@ -141,7 +140,7 @@ class AdmissionStore:
     async def record_membership(self, agent: AgentName, membership: Membership) -> None:
         """Notes the account's state in one room."""
         async with self._database.transaction(Step.RECORD_MEMBERSHIP) as transaction:
-            await transaction.run("record_membership", _parameters(membership) | {"agent": agent})
+            await transaction.run("record_membership", parameters_of(membership) | {"agent": agent})
 
     async def upgrades(self, agent: AgentName) -> list[RecordedUpgrade]:
         """The upgrades of rooms of the agent's account that are not settled yet."""
@@ -191,11 +190,6 @@ async def _snapshot(transaction: Transaction, agent: AgentName, interest: Intere
     )
 
 
-def _parameters(record: Any) -> dict[str, Any]:
-    """The fields of a record. All are plain values, so nothing of them is copied, as `asdict` would."""
-    return {each.name: getattr(record, each.name) for each in fields(record)}
-
-
 def _asked_question(row: Row) -> AskedQuestion:
     return AskedQuestion(**{**dict(row), "state": State(row["state"])})
 
@@ -205,18 +199,18 @@ def _membership(row: Row) -> Membership:
 
 
 async def _write(transaction: Transaction, agent: AgentName, decisions: Decisions, now: int) -> None:
-    acknowledged = [_parameters(each) | {"now": now} for each in decisions.acknowledged]
+    acknowledged = [parameters_of(each) | {"now": now} for each in decisions.acknowledged]
     await transaction.many_of(
-        ("record_sighting", [_parameters(each) | {"agent": agent, "now": now} for each in decisions.sightings]),
+        ("record_sighting", [parameters_of(each) | {"agent": agent, "now": now} for each in decisions.sightings]),
         ("acknowledge_delivery", acknowledged),
         ("acknowledge_question", acknowledged),
         ("record_echo", acknowledged),
-        ("open_question", [_parameters(each) for each in decisions.opened]),
-        ("record_utterance", [_parameters(each) for each in decisions.utterances]),
-        ("record_verdict", [_parameters(each) | {"now": now} for each in decisions.verdicts]),
-        ("record_said", [_parameters(each) | {"now": now} for each in decisions.said]),
-        ("record_turn", [_parameters(each) | {"now": now} for each in decisions.turns]),
-        ("record_membership", [_parameters(each) | {"agent": agent} for each in decisions.memberships]),
+        ("open_question", [parameters_of(each) for each in decisions.opened]),
+        ("record_utterance", [parameters_of(each) for each in decisions.utterances]),
+        ("record_verdict", [parameters_of(each) | {"now": now} for each in decisions.verdicts]),
+        ("record_said", [parameters_of(each) | {"now": now} for each in decisions.said]),
+        ("record_turn", [parameters_of(each) | {"now": now} for each in decisions.turns]),
+        ("record_membership", [parameters_of(each) | {"agent": agent} for each in decisions.memberships]),
         (
             "wanted_in_replacement",
             [{"agent": agent, "room_id": each.room_id} for each in decisions.memberships if each.state == "accepted"],
@@ -227,7 +221,7 @@ async def _write(transaction: Transaction, agent: AgentName, decisions: Decision
     for closed in decisions.closed:
         await close_one(transaction, closed.question_id, "question_redacted", now, seq=closed.seq)
     # Before the questions are closed: it notes whether any were open.
-    await transaction.many("record_upgrade", [_parameters(each) | {"agent": agent} for each in decisions.upgrades])
+    await transaction.many("record_upgrade", [parameters_of(each) | {"agent": agent} for each in decisions.upgrades])
     for room in decisions.rooms_closed:
         await close_room(transaction, agent, room, now)
 
@@ -237,7 +231,7 @@ async def _write_selections(transaction: Transaction, selections: Sequence[Selec
         return
     closing = {"state": State.ANSWERED, "reason": None, "now": now}
     await transaction.many_of(
-        ("record_selection", [_parameters(each) for each in selections]),
+        ("record_selection", [parameters_of(each) for each in selections]),
         ("close_question", [closing | {"question_id": each.question_id, "seq": each.seq} for each in selections]),
     )
     await withdraw_buttons(transaction, {each.question_id: each.turn_id for each in selections}, now)

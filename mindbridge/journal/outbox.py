@@ -2,13 +2,21 @@
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Literal
 
 from mindbridge import ids
 from mindbridge.ids import AgentName, DeliveryId, EventId, QuestionId, RoomId, TurnId
 from mindbridge.journal.database import Database, Row, Transaction
-from mindbridge.journal.records import RANKS, Acknowledged, Delivery, DeliveryKind, NewDelivery, Unanswered
+from mindbridge.journal.records import (
+    RANKS,
+    Acknowledged,
+    Delivery,
+    DeliveryKind,
+    NewDelivery,
+    Unanswered,
+    parameters_of,
+)
 from mindbridge.questions.lifecycle import Happening, State, after
 from mindbridge.questions.model import ProblemCode
 from mindbridge.steps import Step
@@ -22,7 +30,8 @@ async def record_deliveries(transaction: Transaction, deliveries: Sequence[NewDe
     if not deliveries:
         return
     await transaction.many(
-        "record_delivery", [asdict(delivery) | {"rank": RANKS[delivery.kind], "now": now} for delivery in deliveries]
+        "record_delivery",
+        [parameters_of(delivery) | {"rank": RANKS[delivery.kind], "now": now} for delivery in deliveries],
     )
     recorded = json.dumps([delivery.delivery_id for delivery in deliveries])
     for echo in await transaction.all("echoes_of", {"deliveries": recorded}):

@@ -1,8 +1,8 @@
 """The rows of the journal as frozen values. Times are milliseconds since 1970."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
 
 from mindbridge.ids import AgentName, DeliveryId, EventId, QuestionId, RoomId, TurnId, UserId
 from mindbridge.questions.answers import Verdict
@@ -326,3 +326,8 @@ class TurnContext:
     history: tuple[tuple[UserId, str], ...]
     open_questions: tuple[tuple[QuestionId, EventId, str], ...]
     problems: tuple[Problem, ...]
+
+
+def parameters_of(record: Any) -> dict[str, Any]:
+    """The fields of a record. All are plain values, so nothing of them is copied, as `asdict` would."""
+    return {each.name: getattr(record, each.name) for each in fields(record)}

@@ -1,12 +1,12 @@
 """Turns: queued by admission, run in order within a thread, ended in one transaction with all that follows."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 
 from mindbridge.ids import AgentName, DeliveryId, EventId, QuestionId, TurnId, UserId
 from mindbridge.journal.database import Database, Row
 from mindbridge.journal.outbox import record_deliveries, unanswered, withdraw_buttons
-from mindbridge.journal.records import NewDelivery, NewQuestion, QueuedTurn, TurnContext, Unanswered
+from mindbridge.journal.records import NewDelivery, NewQuestion, QueuedTurn, TurnContext, Unanswered, parameters_of
 from mindbridge.questions.lifecycle import Happening, State, after
 from mindbridge.questions.model import Problem, ProblemCode
 from mindbridge.steps import Step
@@ -86,7 +86,8 @@ class TurnStore:
                 "record_problem", [place | {"code": each.code, "message": each.message} for each in outcome.problems]
             )
             await transaction.many(
-                "record_reply_part", [place | {"sender": sender, "now": now} | asdict(part) for part in outcome.parts]
+                "record_reply_part",
+                [place | {"sender": sender, "now": now} | parameters_of(part) for part in outcome.parts],
             )
             deliveries = list(outcome.deliveries)
             if outcome.question is not None:
@@ -97,7 +98,7 @@ class TurnStore:
                     await transaction.run("close_question", closing | {"reason": None})
                     await withdraw_buttons(transaction, {row["question_id"]: turn.turn_id}, now)
                     deliveries.append(outcome.supersede(unanswered(row)))
-                await transaction.run("record_question", place | asdict(outcome.question) | {"now": now})
+                await transaction.run("record_question", place | parameters_of(outcome.question) | {"now": now})
             await record_deliveries(transaction, deliveries, now)
             await transaction.run("requeue_parked_turns", {"agent": turn.agent})
         return True
