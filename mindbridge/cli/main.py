@@ -49,6 +49,9 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument(
         "--once", action="store_true", help="play one conversation, print it, and say whether all of it worked"
     )
+    commands.add_parser(
+        "doctor", parents=[configured, listing], help="look whether all that the bridge needs is there and works"
+    )
     _add_journal(commands, configured, listing)
     return parser
 
@@ -96,6 +99,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from mindbridge.cli import demo
 
             return demo.run(once=options.once)
+        case "doctor":
+            from mindbridge.cli import doctor
+
+            return doctor.run(options.config, as_json=options.json)
         case _:
             from mindbridge.cli import journal
 

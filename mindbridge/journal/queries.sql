@@ -382,6 +382,14 @@ SELECT delivery_id, agent, room_id, kind, error FROM deliveries WHERE state = 'r
 -- name: report_uncertain
 SELECT delivery_id, agent, room_id, kind, error FROM deliveries WHERE state = 'uncertain' ORDER BY seq DESC LIMIT 20
 
+-- name: report_condition
+SELECT a.agent, a.user_id, a.wait_until, a.limited_at, a.budget,
+  (SELECT COUNT(*) FROM turns AS t WHERE t.agent = a.agent AND t.state = 'parked') AS parked,
+  (SELECT COUNT(*) FROM deliveries AS d WHERE d.agent = a.agent AND d.state = 'refused' AND d.settled_at >= :since) AS refused,
+  (SELECT COUNT(*) FROM deliveries AS d WHERE d.agent = a.agent AND d.state = 'uncertain' AND d.settled_at >= :since)
+    AS uncertain
+FROM accounts AS a ORDER BY a.agent
+
 -- name: report_questions
 SELECT q.seq, q.question_id, q.agent, q.room_id, q.thread_id, q.event_id, q.state, q.close_reason, q.text AS question_text,
   q.requester, q.turn_id, q.revision, q.asked_ts, q.part, q.expired, s.number, s.key, s.answered_by, s.answered_ts,

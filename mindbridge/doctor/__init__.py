@@ -1,0 +1,1 @@
+"""What `mindbridge doctor` looks at: one module a concern, each giving findings."""
