@@ -155,7 +155,7 @@ async def test_access_token_that_was_revoked_fails_the_login(new_bridge: NewBrid
     assert "configure a new access token" in checks["assistant", "login"]["advice"]
 
 
-async def test_device_that_was_logged_out_is_logged_in_again_and_a_running_bridge_goes_on_with_it(
+async def test_device_that_was_logged_out_is_logged_in_again_and_the_bridge_starts_with_it(
     new_bridge: NewBridge, new_person: NewPerson
 ) -> None:
     alice, bridge = await new_person("Alice"), await new_bridge()
