@@ -100,10 +100,15 @@ class Invite:
 
 @dataclass(frozen=True, slots=True)
 class SyncBatch:
-    """One sync response of one account. `first`: the account's very first, whose timelines are history."""
+    """One sync response of one account.
+
+    `first`: the account's very first, whose timelines are history. `left`: rooms that the account is not in any more;
+    `parting`: what happened there before that, as far as the server shows it.
+    """
 
     next_batch: str
     first: bool
     joined: tuple[JoinedRoom, ...]
     invites: tuple[Invite, ...]
     left: tuple[RoomId, ...]
+    parting: tuple[JoinedRoom, ...] = ()

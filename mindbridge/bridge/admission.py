@@ -37,11 +37,12 @@ from mindbridge.journal.records import (
 
 def interest_of(batch: SyncBatch) -> Interest:
     """What the journal has to be asked about before `decide`."""
-    events = [event for room in batch.joined for event in room.events]
+    shown = (*batch.parting, *batch.joined)
+    events = [event for room in shown for event in room.events]
     targets = {event.target for event in events if isinstance(event, Reaction | Redaction)}
     targets |= {event.reply_to for event in events if isinstance(event, Message) and event.reply_to}
     threads = {
-        (room.room_id, event.thread_id) for room in batch.joined for event in room.events if isinstance(event, Message)
+        (room.room_id, event.thread_id) for room in shown for event in room.events if isinstance(event, Message)
     }
     targets |= {thread for _, thread in threads if thread}
     claims = {QuestionId(event.question_id) for event in events if isinstance(event, Message) and event.question_id}
@@ -86,10 +87,17 @@ class _Admission:
         self._sighted = set(snapshot.sighted)
         self._participations = set(snapshot.participations)
         self._memberships = {each.room_id: each for each in snapshot.memberships}
+        self._is_parting = False
         self._book = QuestionBook(snapshot, self.decisions)
         self._answering = Answering(self._book, roster, self.decisions)
 
     def run(self) -> None:
+        # An answer counts also where its room was left right after it; a message does not: nobody could hear the reply.
+        self._is_parting = True
+        for room in self._batch.parting:
+            if self._is_joined(room.room_id):
+                self._admit_room(room)
+        self._is_parting = False
         for room_id in self._batch.left:
             self._set_membership(Membership(room_id=room_id, state="left", invited_ts=None))
             self.decisions.rooms_closed.append(RoomClosed(room_id=room_id, reason="room_left"))
@@ -98,6 +106,10 @@ class _Admission:
             self._settle_invite(invite.room_id, allowed=self._roster.may_talk(invite.inviter), ts=invite.server_ts)
         for room in self._batch.joined:
             self._admit_room(room)
+
+    def _is_joined(self, room_id: RoomId) -> bool:
+        membership = self._memberships.get(room_id)
+        return membership is not None and membership.state == "joined"
 
     def _settle_invite(self, room_id: RoomId, *, allowed: bool, ts: int) -> None:
         state = Membership(room_id=room_id, state="accepted" if allowed else "refused", invited_ts=ts)
@@ -201,7 +213,7 @@ class _Admission:
 
     def _take_message(self, room: JoinedRoom, event: Message) -> None:
         """An ordinary message: a turn for this account's agent, if it responds."""
-        if event.is_notice or not self._roster.may_talk(event.sender):
+        if event.is_notice or self._is_parting or not self._roster.may_talk(event.sender):
             return
         config = self._roster.agent(self._agent)
         took_part = event.thread_id is not None and (room.room_id, event.thread_id) in self._participations

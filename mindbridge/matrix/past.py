@@ -72,7 +72,7 @@ class Past:
     async def sent(
         self, room_id: RoomId, content: dict[str, Any], transaction: DeliveryId, since: str | None
     ) -> list[Found]:
-        """The account's events since a position that were sent with this transaction id or else have this content.
+        """The account's events since a position with this transaction id, or else its messages with this content.
 
         One with the transaction id is the only one given; the server tells it only to the device that sent it.
 
@@ -90,7 +90,7 @@ class Past:
                 found = Found(own.event_id, own.server_ts)
                 if own.transaction_id == transaction:
                     return [found]
-                if event.source.get("content") == content:
+                if event.source.get("type") == "m.room.message" and event.source.get("content") == content:
                     same.append(found)
             before = answer.end or None
             if before is None:

@@ -162,6 +162,7 @@ class Session:
                 is not None
             ),
             left=tuple(RoomId(room_id) for room_id in answer.rooms.leave),
+            parting=tuple(self._joined_room(RoomId(room_id), room) for room_id, room in answer.rooms.leave.items()),
         )
 
     def _joined_room(self, room_id: RoomId, room: Any) -> JoinedRoom:

@@ -497,8 +497,9 @@ async def test_it_forgets_at_start(database: Database, caplog: pytest.LogCapture
     await admit(database, sightings=[replace(sighting("$now", 1), server_ts=NOW + 2 * DAY)])
     await TurnStore(database).end((await TurnStore(database).runnable(HELPER))[0][0], HELPER_USER, outcome(), NOW)
     task = asyncio.create_task(Retention(database, timedelta(days=1), lambda: NOW + 2 * DAY).run())
-    while not caplog.records:  # noqa: ASYNC110 -- nothing else tells
-        await asyncio.sleep(0)
+    async with asyncio.timeout(10):
+        while not caplog.records:  # noqa: ASYNC110 -- nothing else tells
+            await asyncio.sleep(0)
     task.cancel()
 
     assert caplog.messages == ["forgotten turns_emptied=1 messages=1"]

@@ -321,6 +321,20 @@ async def test_room_in_which_the_server_fails_holds_up_no_other_room(
     assert await buttons_of(alice, broken, question["event_id"]) == ["🚀", "🔍\ufe0f"]
 
 
+async def test_click_right_before_the_account_was_kicked_counts(new_bridge: NewBridge, new_person: NewPerson) -> None:
+    alice, bridge = await new_person("Alice"), await new_bridge()
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id())
+    question = await ask(alice, room)
+    assert await bridge.stop() == 0
+    click = await alice.react(room, question["event_id"], "🚀")
+    await alice.call("POST", "rooms", room, "kick", json={"user_id": bridge.user_id()})
+    await bridge.start()
+    await wait_until(lambda: bridge.verdict(click) == "selected")
+    await wait_until(lambda: [turn["kind"] for turn in bridge.turns()] == ["message", "selection"])
+    assert [state for state, _ in states(bridge)] == ["answered"]
+
+
 async def test_who_was_kicked_and_invited_again_while_the_bridge_was_down_accepts(
     new_bridge: NewBridge, new_person: NewPerson
 ) -> None:

@@ -45,6 +45,7 @@ from tests.unit.sample_room import (
     ROOM,
     STRANGER,
     message,
+    room,
     roster,
 )
 
@@ -256,3 +257,20 @@ def test_quiet_agent_tells_nobody_that_an_answer_was_not_taken(known: Any, verdi
 def test_quiet_agent_takes_answers_and_closes_their_questions_like_any() -> None:
     quiet: dict[str, Any] = {"respond": "always", "questions": {"quiet": True}}
     assert decided(batch(click()), helper=quiet) == decided(batch(click()))
+
+
+# Rooms that were left
+
+
+def test_answer_right_before_the_account_was_removed_counts_and_a_message_starts_no_turn() -> None:
+    parting = (room(click(), message("hello")),)
+    decisions = decided(batch(left=(ROOM,), parting=parting))
+    assert verdicts(decisions) == [("$click", Verdict.SELECTED)]
+    assert [turn.kind for turn in decisions.turns] == ["selection"]
+    assert decisions.rooms_closed == [RoomClosed(room_id=ROOM, reason="room_left")]
+
+
+def test_what_happened_in_a_room_that_was_never_joined_counts_for_nothing() -> None:
+    declined = snapshot(question(), memberships=(Membership(room_id=ROOM, state="refused", invited_ts=None),))
+    decisions = decided(batch(left=(ROOM,), parting=(room(click()),)), declined)
+    assert (decisions.sightings, decisions.verdicts) == ([], [])
