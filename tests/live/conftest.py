@@ -12,6 +12,7 @@ import pytest
 from mindbridge.demo.homeserver import Homeserver
 from mindbridge.demo.synapse import Synapse, find_synapse_python
 from tests.live.bridge import Bridges
+from tests.live.js_people import JsPeople, find_js_person_program
 from tests.live.person import Person
 from tests.live.proxy import Proxy
 
@@ -57,6 +58,19 @@ async def new_person(homeserver: Homeserver) -> AsyncIterator[NewPerson]:
             return await people.enter_async_context(person)
 
         yield make
+
+
+@pytest.fixture(scope="session")
+def js_person_program() -> Path:
+    """The encrypted client's program; a test is skipped where set-up found no Node for it."""
+    return find_js_person_program()
+
+
+@pytest.fixture
+async def new_js_person(js_person_program: Path, homeserver: Homeserver) -> AsyncIterator[JsPeople]:
+    """Makes people with a real encrypted client: `alice = await new_js_person("Alice")`, a display name."""
+    async with AsyncExitStack() as people:
+        yield JsPeople(js_person_program, homeserver, people)
 
 
 @pytest.fixture
