@@ -57,11 +57,11 @@ class Comparison:
         """
         failing = SetAside()
         while True:
-            waits = failing.rooms(self._now()).values()
+            waits = failing.waits(self._now()).values()
             await self._bell.wait(min(waits) / 1000 if waits else None)
             for question in await self._store.to_compare(self._session.agent):
                 room_id = question.room_id
-                if is_behind(room_id) or room_id in failing.rooms(self._now()):
+                if is_behind(room_id) or room_id in failing.waits(self._now()):
                     continue
                 try:
                     await self._compare(question, ())

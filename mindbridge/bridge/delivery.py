@@ -2,30 +2,24 @@
 
 import asyncio
 import contextlib
-import json
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict
 
-from mindbridge.bridge.budget import Budget
 from mindbridge.bridge.closing import edit_without_buttons
 from mindbridge.bridge.finding import CantTell, find
+from mindbridge.bridge.limits import Limits
 from mindbridge.bridge.pace import Bell, SetAside, growing_delays
 from mindbridge.ids import EventId
 from mindbridge.journal.outbox import Outbox
 from mindbridge.journal.records import Acknowledged, Delivery
 from mindbridge.matrix.content import with_target
 from mindbridge.matrix.errors import Limited, MatrixError, Refused, TokenRejected
-from mindbridge.matrix.session import LONGEST_HOLD_MS, Session
+from mindbridge.matrix.session import Session
 from mindbridge.steps import Step, reached
 
 log = logging.getLogger(__name__)
 
 LULL_SECONDS = 0.25
-RECENT_MS = 5 * 60 * 1000
-"""What was sent so long before a start still counts against the account's budget."""
-
-_WORDS = frozenset({"message", "notice"})
 
 _STEPS = {
     "message": Step.SEND_MESSAGE,
@@ -47,8 +41,8 @@ class Deliverer:
         self._session = session
         self._outbox = outbox
         self._now = now
-        self._budget = Budget.unknown()
-        self._set_aside = SetAside()
+        self._limits = Limits(session.agent, outbox, now)
+        self._failing = SetAside()
         self._stopping = asyncio.Event()
         self._resting = asyncio.Event()
         self._resting.set()
@@ -61,64 +55,41 @@ class Deliverer:
             TokenRejected: the account can't be used any more.
         """
         delays = growing_delays()
-        held_until = await self._remember()
+        await self._limits.remember()
         sent: Acknowledged | None = None
         while True:
-            # The clock may have been set back since the time was noted.
-            held_for = min(held_until - self._now(), LONGEST_HOLD_MS)
+            held_for = self._limits.take_hold()
             if held_for > 0 and await self._stops_within(held_for / 1000):
                 return
-            held_until, now = 0, self._now()
             # At a stop no more messages come for which something would have to be left.
-            extras_in = 0 if self._stopping.is_set() else self._budget.wait_for_extra(now)
-            failing = self._set_aside.rooms(now)
+            extras_in = 0 if self._stopping.is_set() else self._limits.wait_for_extra()
+            now = self._now()
+            failing, behind = self._failing.waits(now), self._limits.behind()
             delivery = await self._outbox.claim_next(
-                self._session.agent, now, sent, messages_only=extras_in > 0, set_aside=failing
+                self._session.agent, now, sent, messages_only=extras_in > 0, set_aside=failing.keys() | behind.keys()
             )
             sent = None
             if delivery is None:
                 if self._stopping.is_set() and not failing:
                     return
-                waits = [wait for wait in (extras_in, *failing.values()) if wait > 0]
+                waits = [wait for wait in (extras_in, *failing.values(), *behind.values()) if wait > 0]
                 await self._rest(self.bell.wait(min(waits) / 1000 if waits else None))
                 continue
             try:
                 sent = await self._deliver(delivery)
             except Limited as error:
-                held_until = await self._hold(delivery, error)
+                await self._limits.limited(delivery, error)
             except TokenRejected:
                 raise
             except MatrixError as error:
                 delay = next(delays)
-                self._set_aside.failed(delivery.room_id, self._now())
+                self._failing.failed(delivery.room_id, self._now())
                 log.warning("send_failed delivery_id=%s retry_in=%.1fs error=%s", delivery.delivery_id, delay, error)
                 await self._rest(asyncio.sleep(delay))
             else:
                 delays = growing_delays()
-                self._set_aside.succeeded(delivery.room_id)
-
-    async def _remember(self) -> int:
-        """Takes up what is known of the account's limits; the time until which it must not send."""
-        agent = self._session.agent
-        held_until, learned = await self._outbox.limits(agent)
-        if learned is not None:
-            self._budget = Budget(**json.loads(learned))
-        recently = max(self._budget.at_ms, self._now() - RECENT_MS)
-        for at, kind in await self._outbox.sent_since(agent, recently):
-            self._budget = self._budget.sent(at, is_message=kind in _WORDS)
-        return held_until
-
-    async def _hold(self, delivery: Delivery, error: Limited) -> int:
-        """Notes that the account has to wait; until when."""
-        log.info("limited agent=%s retry_after_ms=%d", self._session.agent, error.retry_after_ms)
-        now = self._now()
-        held_until = now + error.retry_after_ms
-        self._budget = self._budget.limited(now, error.retry_after_ms)
-        budget = json.dumps(asdict(self._budget))
-        # Of what was tried before, the server may have refused the look only: it is looked for again.
-        untaken = None if delivery.tried_before else delivery.delivery_id
-        await self._outbox.hold(self._session.agent, untaken, held_until, budget, now)
-        return held_until
+                self._failing.succeeded(delivery.room_id)
+                self._limits.answered(delivery)
 
     async def lull(self) -> None:
         """Waits until nothing is being sent, at most `LULL_SECONDS`.
@@ -132,7 +103,7 @@ class Deliverer:
 
     def note_join(self) -> None:
         """The account joined a room, which the server counts as an event that it sent."""
-        self._budget = self._budget.sent(self._now(), is_message=False)
+        self._limits.note_join()
 
     async def _rest(self, pause: Awaitable[object]) -> None:
         self._resting.set()
@@ -161,10 +132,7 @@ class Deliverer:
         except Refused as error:
             await self._refused(delivery, error)
             return None
-        before = self._budget
-        self._budget = before.sent(self._now(), is_message=delivery.kind in _WORDS)
-        if (self._budget.burst, self._budget.per_second) != (before.burst, before.per_second):
-            await self._outbox.learn(self._session.agent, json.dumps(asdict(self._budget)))
+        await self._limits.sent(delivery)
         log.info("sent delivery_id=%s kind=%s event_id=%s", delivery.delivery_id, delivery.kind, event_id)
         return Acknowledged(delivery_id=delivery.delivery_id, event_id=event_id)
 

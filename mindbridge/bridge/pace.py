@@ -5,7 +5,7 @@ import random
 import time
 from collections.abc import Iterator
 
-from mindbridge.ids import RoomId
+from mindbridge.ids import QuestionId, RoomId
 from mindbridge.matrix.errors import Limited, MatrixError
 
 
@@ -39,27 +39,38 @@ LONGEST_DELAY_SECONDS = 60.0
 
 
 class SetAside:
-    """Rooms to which sending failed, each left alone for a growing while, so that the others don't wait for it."""
+    """Rooms and questions for which something failed, each left alone for a growing while. The others go on.
 
-    def __init__(self) -> None:
-        self._until: dict[RoomId, int] = {}
-        self._delays: dict[RoomId, Iterator[float]] = {}
+    Args:
+        patience: how many failures in a row it takes.
+    """
 
-    def failed(self, room: RoomId, now: int) -> None:
-        """Sets the room aside, from `now` in milliseconds."""
-        delays = self._delays.setdefault(room, growing_delays())
-        self._until[room] = now + round(next(delays) * 1000)
+    def __init__(self, patience: int = 1) -> None:
+        self._patience = patience
+        self._failures: dict[RoomId | QuestionId, int] = {}
+        self._until: dict[RoomId | QuestionId, int] = {}
+        self._delays: dict[RoomId | QuestionId, Iterator[float]] = {}
 
-    def succeeded(self, room: RoomId) -> None:
-        """The room is as good as any other again."""
-        self._until.pop(room, None)
-        self._delays.pop(room, None)
+    def failed(self, key: RoomId | QuestionId, now: int) -> bool:
+        """Notes a failure at `now` in milliseconds; whether it is set aside from then on."""
+        self._failures[key] = self._failures.get(key, 0) + 1
+        if self._failures[key] < self._patience:
+            return False
+        delays = self._delays.setdefault(key, growing_delays())
+        self._until[key] = now + round(next(delays) * 1000)
+        return True
 
-    def rooms(self, now: int) -> dict[RoomId, int]:
-        """The rooms that are set aside at `now`, with the milliseconds until they aren't."""
-        waits = {room: until - now for room, until in self._until.items()}
+    def succeeded(self, key: RoomId | QuestionId) -> None:
+        """It is as good as any other again."""
+        self._failures.pop(key, None)
+        self._until.pop(key, None)
+        self._delays.pop(key, None)
+
+    def waits(self, now: int) -> dict[RoomId | QuestionId, int]:
+        """What is set aside at `now`, with the milliseconds until it isn't."""
+        waits = {key: until - now for key, until in self._until.items()}
         # One that is longer than any delay comes of a clock that was set back.
-        return {room: wait for room, wait in waits.items() if 0 < wait <= LONGEST_DELAY_SECONDS * 1000}
+        return {key: wait for key, wait in waits.items() if 0 < wait <= LONGEST_DELAY_SECONDS * 1000}
 
 
 def growing_delays(first: float = 0.5, most: float = LONGEST_DELAY_SECONDS) -> Iterator[float]:

@@ -202,6 +202,8 @@ async def _write(transaction: Transaction, agent: AgentName, decisions: Decision
     acknowledged = [parameters_of(each) | {"now": now} for each in decisions.acknowledged]
     await transaction.many_of(
         ("record_sighting", [parameters_of(each) | {"agent": agent, "now": now} for each in decisions.sightings]),
+        # A question that was uncertain is in the room after all: so are its buttons to be, or the edit that closed it.
+        ("revive_deliveries", acknowledged),
         ("acknowledge_delivery", acknowledged),
         ("acknowledge_question", acknowledged),
         ("record_echo", acknowledged),

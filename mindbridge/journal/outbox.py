@@ -66,6 +66,7 @@ def unanswered(row: Row) -> Unanswered:
 
 async def _acknowledge(transaction: Transaction, delivery: DeliveryId, event_id: EventId | None, now: int) -> None:
     parameters = {"delivery_id": delivery, "event_id": event_id, "now": now}
+    await transaction.run("revive_deliveries", parameters)
     await transaction.run("acknowledge_delivery", parameters)
     await transaction.run("acknowledge_question", parameters)
 
@@ -83,7 +84,7 @@ class Outbox:
         acknowledged: Acknowledged | None = None,
         *,
         messages_only: bool = False,
-        set_aside: Collection[RoomId] = (),
+        set_aside: Collection[RoomId | QuestionId] = (),
     ) -> Delivery | None:
         """The agent's next delivery that may be sent, noted as attempted; None when nothing is due.
 
@@ -96,7 +97,7 @@ class Outbox:
             now: the time in milliseconds.
             acknowledged: the delivery before it, where the server has taken it.
             messages_only: leave buttons, edits and redactions for later.
-            set_aside: rooms to which nothing is sent for now.
+            set_aside: rooms to which, and questions for which, nothing is sent for now.
         """
         most_rank = RANKS["message"] if messages_only else max(RANKS.values())
         due = {"agent": agent, "most_rank": most_rank, "set_aside": json.dumps(list(set_aside))}

@@ -162,6 +162,13 @@ FROM echoes AS e WHERE e.transaction_id IN (SELECT value FROM json_each(:deliver
 UPDATE deliveries SET state = 'sent', event_id = :event_id, error = NULL, settled_at = :now
 WHERE delivery_id = :delivery_id AND event_id IS NULL
 
+-- name: revive_deliveries
+UPDATE deliveries SET state = 'pending', error = NULL, settled_at = NULL
+WHERE state = 'dropped' AND expired = 0 AND kind IN ('button', 'edit') AND question_id IN (
+  SELECT q.question_id FROM questions AS q JOIN deliveries AS asked USING (delivery_id)
+  WHERE q.delivery_id = :delivery_id AND asked.state = 'uncertain'
+    AND (deliveries.kind = 'button') = (q.state IN ('posting', 'open')))
+
 -- name: acknowledge_question
 UPDATE questions SET event_id = :event_id WHERE delivery_id = :delivery_id AND event_id IS NULL
 
@@ -318,6 +325,7 @@ SELECT d.delivery_id, d.agent, d.room_id, d.kind, d.content, d.question_id, d.ta
 FROM deliveries AS d LEFT JOIN deliveries AS target ON target.delivery_id = d.target_id
 WHERE d.agent = :agent AND d.state IN ('pending', 'attempted') AND d.rank <= :most_rank
   AND d.room_id NOT IN (SELECT value FROM json_each(:set_aside))
+  AND (d.question_id IS NULL OR d.question_id NOT IN (SELECT value FROM json_each(:set_aside)))
   AND (d.target_id IS NULL OR target.state NOT IN ('pending', 'attempted'))
   AND (d.after_turn IS NULL OR NOT EXISTS (SELECT 1 FROM turns WHERE turn_id = d.after_turn AND state = 'queued'))
   AND NOT EXISTS (SELECT 1 FROM memberships AS m

@@ -54,6 +54,7 @@ NEXT_STATES = {
     "pending": {"attempted", "sent", "refused", "dropped", "uncertain"},
     "attempted": {"pending", "sent", "refused", "dropped", "uncertain"},
     "uncertain": {"sent"},
+    "dropped": {"pending"},  # its question was uncertain, and is in the room after all
     "posting": {"open", "superseded", "failed", "closed", "answered"},
     "open": {"answered", "superseded", "closed"},
 }

@@ -21,8 +21,9 @@ from tests.live.conversation import (
     is_question,
     room_with,
     root_of,
+    said_in,
 )
-from tests.live.person import Person
+from tests.live.person import Event, Person
 from tests.live.proxy import limit
 from tests.live.waiting import wait_until
 
@@ -88,6 +89,58 @@ async def test_redactions_are_dropped_when_the_account_was_limited_since_it_aske
     assert limited.done == 1
     assert proxy.seen("PUT", "/redact/") == []
     assert len(await buttons_of(alice, room, question["event_id"])) == 2
+
+
+async def test_buttons_that_are_limited_for_ever_hold_up_no_other_question(
+    new_bridge: NewBridge, new_person: NewPerson, new_proxy: NewProxy
+) -> None:
+    alice, proxy = await new_person("Alice"), await new_proxy()
+    bridge = await new_bridge(homeserver=proxy.url)
+    bridge.script({"first": block("Which fruit?", "Apple", "Pear"), "second": block("And which now?", "Plum", "Fig")})
+    await bridge.start()
+    room = await room_with(alice, bridge.user_id())
+    limited: set[str] = set()
+
+    def is_of_first(body: Event) -> bool:
+        """Whether it is a button of the question that is the first to get any."""
+        question = body["m.relates_to"]["event_id"]
+        if not limited:
+            limited.add(question)
+        return question in limited
+
+    rule = proxy.rule(limit(20), "PUT", "/send/m.reaction/", body=is_of_first)
+    await alice.send_text(room, "first")
+    first = await alice.wait_for(room, is_question("Which fruit?"))
+    await wait_until(lambda: rule.done > 1)
+    await alice.send_text(room, "second")
+    second = await alice.wait_for(room, is_question("And which now?"))
+    await alice.wait_for(room, is_button("2\ufe0f\u20e3", second["event_id"]), seconds=30)
+    await alice.send_text(room, "2", thread=root_of(second))
+    await alice.wait_for(room, is_edit_of(second["event_id"]), seconds=30)
+    assert await buttons_of(alice, room, first["event_id"]) == []
+    proxy.remove(rule)
+    await alice.wait_for(room, is_button("2\ufe0f\u20e3", first["event_id"]), seconds=60)
+    assert await buttons_of(alice, room, first["event_id"]) == ["1\ufe0f\u20e3", "2\ufe0f\u20e3"]
+
+
+async def test_message_that_is_limited_for_ever_holds_up_no_other_room(
+    new_bridge: NewBridge, new_person: NewPerson, new_proxy: NewProxy
+) -> None:
+    alice, proxy = await new_person("Alice"), await new_proxy()
+    bridge = await new_bridge(homeserver=proxy.url)
+    await bridge.start()
+    room, other = await room_with(alice, bridge.user_id()), await room_with(alice, bridge.user_id())
+    rule = proxy.rule(limit(20), "PUT", "/send/m.room.message/", body=lambda body: "one" in str(body["body"]))
+    root = await alice.send_text(room, "one")
+    await wait_until(lambda: rule.done > 1)
+    await alice.send_text(room, "two", thread=root)
+    question = await ask(alice, other)
+    await alice.react(other, question["event_id"], "🚀")
+    await alice.wait_for(other, is_message("You chose Fast and automated."))
+    await alice.wait_for(other, is_edit_of(question["event_id"]), seconds=30)
+    proxy.remove(rule)
+    await alice.wait_for(room, is_message("You said: two"), seconds=60)
+    assert said_in(alice, room, bridge.user_id()) == ["You said: one", "You said: two"]
 
 
 @pytest.fixture
