@@ -102,7 +102,7 @@ async def test_bridge_killed_while_it_asks_and_while_it_takes_a_reaction_does_bo
         if asking is None:
             await talk.say("ask me")
         else:
-            await talk.killed_at(asking, talk.say("ask me"), PROGRAM)
+            await talk.killed_at(asking, talk.say("ask me"))
         question = await talk.question()
         await talk.at_rest()
         answer = await talk.killed_at(answering, talk.answer(question, "reaction"))
@@ -144,7 +144,7 @@ async def start(side: Side, new_talk: Stage) -> None:
         kill_at(talk.bridge.folder, Point(step, side))
         await talk.bridge.launch(PROGRAM)
         await talk.ended_itself()
-    await talk.bridge.start()
+    await talk.bridge.start(PROGRAM)
     await talk.check_end(question, answer)
 
 
