@@ -51,17 +51,30 @@ class DeviceFolder:
         Raises:
             Unreachable: the file can't be written now; to be tried again.
         """
-        path = self._path(agent)
-        draft = path.with_suffix(".new")
-        try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-                json.dump(device.model_dump(), file)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(path)
-        except OSError as error:
-            raise Unreachable(f"{path}: can't be written: {error.strerror}; is the folder writable?") from error
+        write_private(self._path(agent), json.dumps(device.model_dump()))
 
     def _path(self, agent: AgentName) -> Path:
         return self._folder / f"{agent}.json"
+
+
+def write_private(path: Path, content: str) -> None:
+    """Writes a file that its owner alone may read; it is there whole or not at all, also after a loss of power.
+
+    Raises:
+        Unreachable: the file can't be written now; to be tried again.
+    """
+    draft = path.with_suffix(".new")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise Unreachable(f"{path}: can't be written: {error.strerror}; is the folder writable?") from error
