@@ -54,6 +54,14 @@ class Reaction(RoomEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable(RoomEvent):
+    """An encrypted event whose key has not come; `source` is the event as JSON, `thread_id` what is in the clear."""
+
+    source: str
+    thread_id: EventId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Redaction(RoomEvent):
     """`target` was withdrawn."""
 
@@ -103,7 +111,8 @@ class SyncBatch:
     """One sync response of one account.
 
     `first`: the account's very first, whose timelines are history. `left`: rooms that the account is not in any more;
-    `parting`: what happened there before that, as far as the server shows it.
+    `parting`: what happened there before that, as far as the server shows it. `keys_came`: what was unread may be
+    readable now.
     """
 
     next_batch: str
@@ -112,3 +121,4 @@ class SyncBatch:
     invites: tuple[Invite, ...]
     left: tuple[RoomId, ...]
     parting: tuple[JoinedRoom, ...] = ()
+    keys_came: bool = False

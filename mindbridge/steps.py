@@ -26,6 +26,7 @@ class Step(StrEnum):
     MARK_GAP = "mark_gap"
     CLOSE_COMPARED = "close_compared"
     RECORD_MEMBERSHIP = "record_membership"
+    TELL_UNREAD = "tell_unread"
     SETTLE_UPGRADE = "settle_upgrade"
 
     # A turn.

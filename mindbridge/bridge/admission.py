@@ -19,6 +19,7 @@ from mindbridge.events import (
     RoomEvent,
     SyncBatch,
     Tombstone,
+    Unreadable,
 )
 from mindbridge.ids import AgentName, DeliveryId, EventId, QuestionId, RoomId
 from mindbridge.journal.records import (
@@ -31,6 +32,7 @@ from mindbridge.journal.records import (
     Said,
     Sighting,
     Snapshot,
+    Unread,
     Upgrade,
 )
 
@@ -41,9 +43,7 @@ def interest_of(batch: SyncBatch) -> Interest:
     events = [event for room in shown for event in room.events]
     targets = {event.target for event in events if isinstance(event, Reaction | Redaction)}
     targets |= {event.reply_to for event in events if isinstance(event, Message) and event.reply_to}
-    threads = {
-        (room.room_id, event.thread_id) for room in shown for event in room.events if isinstance(event, Message)
-    }
+    threads = {(room.room_id, event.thread_id) for room in shown for event in room.events if isinstance(event, Message)}
     targets |= {thread for _, thread in threads if thread}
     claims = {QuestionId(event.question_id) for event in events if isinstance(event, Message) and event.question_id}
     rooms = {room.room_id for room in batch.joined} | {invite.room_id for invite in batch.invites} | set(batch.left)
@@ -132,12 +132,15 @@ class _Admission:
                 continue
             self._sighted.add(event.event_id)
             counts = index >= history
+            next_seq = self._book.seq
+            self._book.seq = self._snapshot.places.get(event.event_id, next_seq)
+            is_judged = counts and not isinstance(event, Unreadable)
             self.decisions.sightings.append(
-                Sighting(seq=self._book.seq, event_id=event.event_id, server_ts=event.server_ts, judged=counts)
+                Sighting(seq=self._book.seq, event_id=event.event_id, server_ts=event.server_ts, judged=is_judged)
             )
             if counts:
                 self._admit_event(room, event, withdrawn=event.event_id in withdrawn)
-            self._book.seq += 1
+            self._book.seq = next_seq if self._book.seq < next_seq else next_seq + 1
 
     def _length_of_history(self, room: JoinedRoom) -> int:
         """How many events at the start of a room's timeline are from before the account counted there."""
@@ -171,12 +174,19 @@ class _Admission:
             self._book.acknowledge(echo.delivery_id, echo.event_id)
         if isinstance(event, Tombstone):
             self._follow(room, event)
+        elif isinstance(event, Redaction):
+            self.decisions.withdrawn.append(event.target)
+        elif isinstance(event, Unreadable) and not withdrawn and self._roster.may_talk(event.sender):
+            self._keep_unread(room, event)
         is_new = event.event_id not in self._snapshot.judged
         speaker = self._roster.agent_of(event.sender)
-        if speaker is not None:
-            if is_new and isinstance(event, Message):
-                self._book.hear(speaker, room.room_id, event)
-        elif isinstance(event, Message):
+        if speaker is None:
+            self._admit_event_of_other(room, event, is_new=is_new, withdrawn=withdrawn)
+        elif is_new and isinstance(event, Message):
+            self._book.hear(speaker, room.room_id, event)
+
+    def _admit_event_of_other(self, room: JoinedRoom, event: RoomEvent, *, is_new: bool, withdrawn: bool) -> None:
+        if isinstance(event, Message):
             answers = (
                 self._answering.try_typed(room, event, withdrawn=withdrawn)
                 if is_new
@@ -208,6 +218,18 @@ class _Admission:
                 room_id=room.room_id,
                 replacement=event.replacement,
                 joined_for_it=is_outside,
+            )
+        )
+
+    def _keep_unread(self, room: JoinedRoom, event: Unreadable) -> None:
+        self.decisions.unread.append(
+            Unread(
+                event_id=event.event_id,
+                room_id=room.room_id,
+                thread_id=event.thread_id,
+                sender=event.sender,
+                source=event.source,
+                seq=self._book.seq,
             )
         )
 

@@ -16,9 +16,12 @@ from mindbridge.journal.admissions import AdmissionStore
 from mindbridge.journal.database import Database
 from mindbridge.journal.outbox import Outbox
 from mindbridge.journal.turns import TurnStore
+from mindbridge.journal.unread import UnreadStore
 from mindbridge.matrix.devices import DeviceFolder
-from mindbridge.matrix.errors import Limited, Refused, Unreachable
+from mindbridge.matrix.errors import Limited, MatrixError, Refused, TokenRejected, Unreachable
+from mindbridge.matrix.key_store import KeyFolder
 from mindbridge.matrix.session import Session
+from mindbridge.matrix.signing_keys import SigningKeyFolder
 
 log = logging.getLogger(__name__)
 
@@ -39,11 +42,16 @@ class AgentBridge:
         self.name = name
         self.user_id = config.account.user_id
         self._display_name = config.display_name
-        self._session = Session(roster.config.homeserver, name, config.account, devices)
+        keys = KeyFolder(roster.config.journal)
+        self._session = Session(roster.config.homeserver, name, config.account, devices, keys)
+        self._identity = self._session.cross_signing(SigningKeyFolder(roster.config.journal))
+        self._password = config.account.password
+        self._tried_to_sign = asyncio.Event()
         self.deliverer = Deliverer(self._session, Outbox(database), now_ms)
         self.intake = Intake(
             self._session,
             AdmissionStore(database),
+            UnreadStore(database),
             roster,
             config.rooms,
             now_ms,
@@ -70,10 +78,12 @@ class AgentBridge:
             if not await unless_stopped(stop, self._open()):
                 return
             async with asyncio.TaskGroup() as tasks:
+                signing = tasks.create_task(self._sign())
                 intake = tasks.create_task(self.intake.run())
                 delivering = tasks.create_task(self._deliver())
                 running = tasks.create_task(self.turns.run())
                 await stop.wait()
+                signing.cancel()
                 intake.cancel()
                 self.turns.stop()
                 await running
@@ -104,8 +114,28 @@ class AgentBridge:
         except Refused as error:
             log.warning("display_name_refused agent=%s error=%s", self.name, error)
 
+    async def _sign(self) -> None:
+        """Has the account's identity sign the device, so that other clients trust what it sends."""
+        delays = growing_delays(first=1.0, most=3600.0)
+        while True:
+            try:
+                signing = await self._identity.ensure(self._password)
+            except TokenRejected:
+                raise
+            except MatrixError as error:
+                delay = wait_after(error, delays)
+                log.warning("not_signed agent=%s retry_in=%.1fs error=%s", self.name, delay, error)
+                self._tried_to_sign.set()
+                await asyncio.sleep(delay)
+            else:
+                if not signing.is_signed:
+                    log.warning("not_signed agent=%s outcome=%s; %s", self.name, signing.outcome, signing.what_to_do)
+                self._tried_to_sign.set()
+                return
+
     async def _deliver(self) -> None:
         await self.intake.ready.wait()
+        await self._tried_to_sign.wait()
         await self.deliverer.run()
 
 

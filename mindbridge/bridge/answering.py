@@ -83,7 +83,8 @@ class Answering:
         recorded = [each for each in self._book.in_room(room.room_id) if each.agent in configured]
         if event.reply_to is not None:
             return _attempt(event, text, (each for each in recorded if each.event_id == event.reply_to), labels=True)
-        asked = [each for each in recorded if each.opened_seq is not None]
+        # An event that could be read only later means what it meant at its place: nothing that was asked after it.
+        asked = [each for each in recorded if each.opened_seq is not None and each.opened_seq < self._book.seq]
         here = sorted((each for each in asked if event.thread_id in (each.thread_id, each.event_id)), key=_opened_seq)
         late = [each for each in here[-1:] if _is_late(each, each.last_said_in_thread)]
         if attempt := _attempt(event, text, late, labels=False):

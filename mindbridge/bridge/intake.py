@@ -8,14 +8,17 @@ from dataclasses import replace
 from mindbridge.bridge.admission import decide, interest_of
 from mindbridge.bridge.catchup import Catchup
 from mindbridge.bridge.comparison import Comparison
+from mindbridge.bridge.late_reading import LateReading
 from mindbridge.bridge.pace import growing_delays, wait_after
 from mindbridge.bridge.roster import Roster
 from mindbridge.bridge.upgrades import Upgrades
 from mindbridge.events import SyncBatch
-from mindbridge.ids import RoomId
+from mindbridge.ids import EventId, RoomId
 from mindbridge.journal.admissions import AdmissionStore
 from mindbridge.journal.records import Decisions, Membership
+from mindbridge.journal.unread import UnreadStore
 from mindbridge.matrix.errors import MatrixError, Refused, TokenRejected
+from mindbridge.matrix.key_store import KeysLost
 from mindbridge.matrix.session import Session
 from mindbridge.questions.answers import Verdict
 
@@ -31,6 +34,7 @@ class Intake:
         self,
         session: Session,
         store: AdmissionStore,
+        unread: UnreadStore,
         roster: Roster,
         rooms: Sequence[str],
         now: Callable[[], int],
@@ -48,6 +52,7 @@ class Intake:
         self._on_joined = on_joined
         self._comparison = Comparison(session, store, roster, now, self._take_notice)
         self._catchup = Catchup(session, store, self._comparison, self._admit_late)
+        self._late_reading = LateReading(session, unread, now, self._admit_read)
         self._upgrades = Upgrades(session, store, now, on_admitted)
         self._memberships_due = True
         self.ready = asyncio.Event()
@@ -63,6 +68,7 @@ class Intake:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._catchup.run())
             tasks.create_task(self._comparison.run(self._catchup.is_behind))
+            tasks.create_task(self._late_reading.run())
             await self._sync(since)
 
     async def _sync(self, since: str | None) -> None:
@@ -86,13 +92,25 @@ class Intake:
                 await self._admit(whole, batch.next_batch, behind=behind)
             since = batch.next_batch
             self._comparison.wake()
+            if batch.keys_came or not self.ready.is_set():
+                self._late_reading.wake()
             self.ready.set()
+            await self._keep_keys()
             await self._settle_memberships()
             await self._lull()
             if is_idle:
                 await asyncio.sleep(next(pauses))
             else:
                 pauses = _pauses()
+
+    async def _keep_keys(self) -> None:
+        """Does what fails here after the next response; a device whose keys are lost starts anew."""
+        try:
+            await self._session.keep_keys()
+        except (TokenRejected, KeysLost):
+            raise
+        except MatrixError as error:
+            log.warning("keys_not_kept agent=%s error=%s", self._session.agent, error)
 
     async def _admit(
         self,
@@ -101,6 +119,7 @@ class Intake:
         *,
         behind: Mapping[RoomId, str] | None = None,
         caught_up: RoomId | None = None,
+        read_late: Sequence[EventId] = (),
     ) -> None:
         """Commits what a response means, then lets the others know."""
         agent = self._session.agent
@@ -112,13 +131,20 @@ class Intake:
             self._now(),
             behind=behind,
             caught_up=caught_up,
+            read_late=read_late,
         )
         self._memberships_due = self._memberships_due or bool(decisions.memberships or decisions.upgrades)
+        if decisions.unread:
+            self._late_reading.wake()
         self._take_notice(decisions)
 
     async def _admit_late(self, batch: SyncBatch, room_id: RoomId) -> None:
         self._comparison.note(batch)
         await self._admit(batch, None, caught_up=room_id)
+
+    async def _admit_read(self, batch: SyncBatch, events: Sequence[EventId]) -> None:
+        self._comparison.note(batch)
+        await self._admit(batch, None, read_late=events)
 
     def _take_notice(self, decisions: Decisions) -> None:
         _log(decisions)

@@ -73,3 +73,11 @@ def parked(agent: str) -> Text:
     return plain(
         f"{agent} could not answer this: its program failed several times. Nothing is lost; it is tried again later."
     )
+
+
+def unreadable(name: str) -> Text:
+    """What a sender is told, once in a room, whose messages have stayed encrypted."""
+    return plain(
+        f"{name}: I can't read what you sent: your client has not given me its key. I go on as soon as it comes; "
+        "if it does not, please send it again."
+    )

@@ -114,6 +114,11 @@ def _status_lines(status: Report) -> list[str]:
         for state in ("refused", "uncertain")
         for each in status[state]
     ]
+    lines += [f"behind {each['room_id']} of {each['agent']}: its history can't be read" for each in status["behind"]]
+    lines += [
+        f"unread {each['event_id']} from {each['sender']} in {each['room_id']} of {each['agent']}: its key has not come"
+        for each in status["unread"]
+    ]
     return lines
 
 

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 from mindbridge.config.schema import AgentConfig
+from mindbridge.doctor.encryption import encryption_check
 from mindbridge.doctor.findings import Finding, Status, told
 from mindbridge.doctor.rooms import room_checks
 from mindbridge.ids import AgentName, UserId
@@ -61,7 +62,8 @@ class Account:
             how = "with the configured access token" if self._has_token else "with a device of its own"
             login = Finding("login", self._agent, Status.OK, f"{session.user_id} is logged in {how}")
             device = self._device_check(session.standing.device_id, kept)
-            return login, device, *await room_checks(self._agent, self._config, session)
+            encryption = await encryption_check(self._agent, session, self._home)
+            return login, device, encryption, *await room_checks(self._agent, self._config, session)
         finally:
             await session.close()
 

@@ -13,6 +13,7 @@ Check: TypeAlias = Literal[
     "disk",
     "login",
     "device",
+    "encryption",
     "display_name",
     "rooms",
     "permissions",

@@ -67,6 +67,7 @@ class AdmissionStore:
         behind: Mapping[RoomId, str] | None = None,
         caught_up: RoomId | None = None,
         compared: QuestionId | None = None,
+        read_late: Sequence[EventId] = (),
     ) -> Decisions:
         """Admits one sync response of the agent's account, or what it has missed.
 
@@ -79,6 +80,7 @@ class AdmissionStore:
             behind: rooms whose part of the response is not in it, with the position after which they are missing.
             caught_up: the room that is not behind any more.
             compared: the question that was compared with the server.
+            read_late: the events of it that were unread until now.
 
         Returns:
             What was decided and is now committed.
@@ -89,7 +91,8 @@ class AdmissionStore:
                 events = {"events": json.dumps(interest.events)}
                 await transaction.run("forget_sightings_of_unknown", events)
                 await transaction.run("forget_unknown", events)
-            decisions = decide(await _snapshot(transaction, agent, interest))
+            places = await _take_unread(transaction, agent, read_late) if read_late else {}
+            decisions = decide(await _snapshot(transaction, agent, interest, places))
             await _write(transaction, agent, decisions, now)
             if next_batch is not None:
                 await transaction.run("advance_account", {"agent": agent, "next_batch": next_batch})
@@ -158,7 +161,18 @@ class AdmissionStore:
             await record_deliveries(transaction, deliveries, now)
 
 
-async def _snapshot(transaction: Transaction, agent: AgentName, interest: Interest) -> Snapshot:
+async def _take_unread(transaction: Transaction, agent: AgentName, events: Sequence[EventId]) -> dict[EventId, int]:
+    """Forgets that the account was shown these events, none of which it could read; gives their places."""
+    chosen = {"agent": agent, "events": json.dumps(events)}
+    rows = await transaction.all("places_of_unread", chosen)
+    await transaction.run("forget_sightings_of_unread", chosen)
+    await transaction.run("forget_unread", chosen)
+    return {EventId(row["event_id"]): row["seq"] for row in rows}
+
+
+async def _snapshot(
+    transaction: Transaction, agent: AgentName, interest: Interest, places: Mapping[EventId, int]
+) -> Snapshot:
     events = {"events": json.dumps(interest.events)}
     rooms = json.dumps(interest.rooms)
     threads = json.dumps(interest.threads)
@@ -187,6 +201,7 @@ async def _snapshot(transaction: Transaction, agent: AgentName, interest: Intere
         participations=frozenset((RoomId(row["room_id"]), EventId(row["thread_id"])) for row in participations),
         memberships=tuple(_membership(row) for row in memberships),
         turns_of_events={key: row["turn_id"] for row in own for key in (row["event_id"], row["delivery_id"]) if key},
+        places=places,
     )
 
 
@@ -202,6 +217,8 @@ async def _write(transaction: Transaction, agent: AgentName, decisions: Decision
     acknowledged = [parameters_of(each) | {"now": now} for each in decisions.acknowledged]
     await transaction.many_of(
         ("record_sighting", [parameters_of(each) | {"agent": agent, "now": now} for each in decisions.sightings]),
+        ("record_unread", [parameters_of(each) | {"agent": agent, "now": now} for each in decisions.unread]),
+        ("forget_withdrawn", [{"agent": agent, "event_id": each} for each in decisions.withdrawn]),
         # A question that was uncertain is in the room after all: so are its buttons to be, or the edit that closed it.
         ("revive_deliveries", acknowledged),
         ("acknowledge_delivery", acknowledged),

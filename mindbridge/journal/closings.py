@@ -26,6 +26,7 @@ async def close_room(transaction: Transaction, agent: AgentName, closed: RoomClo
     if closed.reason == "room_left":
         await transaction.run("drop_deliveries_of_room", place | {"error": "the room was left"})
         await transaction.run("forget_behind", place)
+        await transaction.run("forget_unread_of_room", place)
     else:
         await transaction.run("drop_unsent_buttons_of_room", place)
 

@@ -148,6 +148,32 @@ SELECT delivery_id, event_id, turn_id FROM deliveries WHERE kind = 'message' AND
 INSERT INTO sightings (seq, agent, event_id, server_ts, judged, seen_at)
 VALUES (:seq, :agent, :event_id, :server_ts, :judged, :now)
 
+-- name: record_unread
+INSERT INTO unread (agent, event_id, room_id, thread_id, sender, source, seq, seen_at)
+VALUES (:agent, :event_id, :room_id, :thread_id, :sender, :source, :seq, :now)
+
+-- name: forget_withdrawn
+DELETE FROM unread WHERE agent = :agent AND event_id = :event_id
+
+-- name: unread_of_agent
+SELECT event_id, room_id, thread_id, sender, source, seq, seen_at, told FROM unread WHERE agent = :agent ORDER BY seq
+
+-- name: places_of_unread
+SELECT event_id, seq FROM unread WHERE agent = :agent AND event_id IN (SELECT value FROM json_each(:events))
+
+-- name: forget_sightings_of_unread
+DELETE FROM sightings WHERE (agent, event_id) IN (SELECT agent, event_id FROM unread
+  WHERE agent = :agent AND event_id IN (SELECT value FROM json_each(:events)))
+
+-- name: forget_unread
+DELETE FROM unread WHERE agent = :agent AND event_id IN (SELECT value FROM json_each(:events))
+
+-- name: tell_unread
+UPDATE unread SET told = 1 WHERE agent = :agent AND room_id = :room_id AND sender = :sender
+
+-- name: forget_unread_of_room
+DELETE FROM unread WHERE agent = :agent AND room_id = :room_id
+
 -- name: record_echo
 INSERT INTO echoes (transaction_id, event_id, seen_at)
 SELECT :delivery_id, :event_id, :now
@@ -390,6 +416,12 @@ SELECT delivery_id, agent, room_id, kind, error FROM deliveries WHERE state = 'r
 -- name: report_uncertain
 SELECT delivery_id, agent, room_id, kind, error FROM deliveries WHERE state = 'uncertain' ORDER BY seq DESC LIMIT 20
 
+-- name: report_behind
+SELECT agent, room_id FROM rooms_behind ORDER BY agent, room_id
+
+-- name: report_unread
+SELECT agent, room_id, event_id, sender FROM unread ORDER BY seq DESC LIMIT 20
+
 -- name: report_condition
 SELECT a.agent, a.user_id, a.wait_until, a.limited_at, a.budget,
   (SELECT COUNT(*) FROM turns AS t WHERE t.agent = a.agent AND t.state = 'parked') AS parked,
@@ -515,6 +547,12 @@ ORDER BY v.decided_at LIMIT :most
 
 -- name: forget_verdicts
 DELETE FROM verdicts WHERE event_id IN (SELECT value FROM json_each(:chosen))
+
+-- name: unread_to_forget
+SELECT event_id AS id FROM unread WHERE seen_at < :before ORDER BY seen_at LIMIT :most
+
+-- name: forget_old_unread
+DELETE FROM unread WHERE event_id IN (SELECT value FROM json_each(:chosen))
 
 -- name: echoes_to_forget
 SELECT transaction_id AS id FROM echoes WHERE seen_at < :before ORDER BY seen_at LIMIT :most

@@ -173,7 +173,8 @@ class Snapshot:
 
     `sighted`: events this account was shown before; `judged`: events whose meaning was decided, whichever account saw
     them; `participations`: the threads among those touched in which the account's agent had a turn; `turns_of_events`:
-    the turns whose messages were touched, by event id and by transaction id.
+    the turns whose messages were touched, by event id and by transaction id; `places`: where events belong that were
+    shown before and could be read only now.
     """
 
     next_seq: int
@@ -184,6 +185,7 @@ class Snapshot:
     participations: frozenset[tuple[RoomId, EventId]]
     memberships: tuple[Membership, ...]
     turns_of_events: Mapping[str, TurnId]
+    places: Mapping[EventId, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +196,26 @@ class Sighting:
     event_id: EventId
     server_ts: int
     judged: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """An encrypted event that waits for its key; `source` is the event as JSON, `seq` its place."""
+
+    event_id: EventId
+    room_id: RoomId
+    thread_id: EventId | None
+    sender: UserId
+    source: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadNow(Unread):
+    """The same as it is in the journal: `seen_at` is when it was first shown, `told` whether its sender knows."""
+
+    seen_at: int
+    told: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,9 +324,14 @@ class RecordedUpgrade(Upgrade):
 
 @dataclass(slots=True, kw_only=True)
 class Decisions:
-    """All that one sync response changes; written in one transaction with its `next_batch`."""
+    """All that one sync response changes; written in one transaction with its `next_batch`.
+
+    `withdrawn`: events that were redacted, which need not be read any more.
+    """
 
     sightings: list[Sighting] = field(default_factory=list)
+    unread: list[Unread] = field(default_factory=list)
+    withdrawn: list[EventId] = field(default_factory=list)
     acknowledged: list[Acknowledged] = field(default_factory=list)
     opened: list[Opened] = field(default_factory=list)
     utterances: list[Utterance] = field(default_factory=list)

@@ -57,7 +57,7 @@ class Reports:
             return [dict(row) for row in connection.execute(QUERIES[name], parameters)]
 
     def status(self) -> Report:
-        """Numbers by agent, the parked turns, and the deliveries that were refused or of which nothing is certain."""
+        """Numbers by agent, and what has not gone its way: turns, deliveries, rooms, events that can't be read yet."""
         agents = [
             {
                 "agent": row["agent"],
@@ -72,6 +72,8 @@ class Reports:
             "parked": self._query("report_parked"),
             "refused": self._query("report_refused"),
             "uncertain": self._query("report_uncertain"),
+            "behind": self._query("report_behind"),
+            "unread": self._query("report_unread"),
         }
 
     def questions(self, question_id: str | None = None) -> list[Report]:

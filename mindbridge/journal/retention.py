@@ -40,6 +40,7 @@ _TEXTS = (
     _Kind("questions_emptied", "questions_to_empty", ("empty_selections", "empty_questions")),
     _Kind("deliveries_emptied", "deliveries_to_empty", ("empty_deliveries",)),
     _Kind("messages", "messages_to_forget", ("forget_messages",)),
+    _Kind("unread", "unread_to_forget", ("forget_old_unread",)),
 )
 # What refers to something else goes before it. A verdict goes before its event's sightings: an event that is judged
 # anew must have none.

@@ -1,9 +1,20 @@
 """From an event's JSON to a typed value. Anyone can send any JSON, so nothing is taken for granted."""
 
+import json
 from collections.abc import Callable, Iterable
 from typing import Any, TypeGuard
 
-from mindbridge.events import Edit, Invite, Message, OwnMembership, Reaction, Redaction, RoomEvent, Tombstone
+from mindbridge.events import (
+    Edit,
+    Invite,
+    Message,
+    OwnMembership,
+    Reaction,
+    Redaction,
+    RoomEvent,
+    Tombstone,
+    Unreadable,
+)
 from mindbridge.ids import EventId, RoomId, UserId
 from mindbridge.matrix.content import QUESTION_KEY
 from mindbridge.questions.answers import strip_reply_fallback
@@ -68,6 +79,11 @@ def read_event(source: object, own_user: UserId, name_of: Callable[[UserId], str
             if not is_id(replacement) or not replacement.startswith("!"):
                 return base
             return Tombstone(**_fields(base), replacement=RoomId(replacement))
+        case "m.room.encrypted" if isinstance(content.get("ciphertext"), str):
+            relation = _mapping(content.get("m.relates_to"))
+            thread = _string(relation.get("event_id")) if relation.get("rel_type") == "m.thread" else None
+            thread_id = EventId(thread) if is_id(thread) else None
+            return Unreadable(**_fields(base), source=json.dumps(event), thread_id=thread_id)
     return base
 
 

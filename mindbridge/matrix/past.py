@@ -21,6 +21,7 @@ MOST_PAGES = 50
 
 Ask = Callable[[str, Awaitable[Any]], Awaitable[Any]]
 Read = Callable[[RoomId, Any], RoomEvent | None]
+Clear = Callable[[RoomId, dict[str, Any]], dict[str, Any]]
 
 
 class TooFarBack(MatrixError):
@@ -52,11 +53,12 @@ class Past:
     All methods raise `MatrixError` and its kinds.
     """
 
-    def __init__(self, client: AsyncClient, user_id: UserId, ask: Ask, read: Read) -> None:
+    def __init__(self, client: AsyncClient, user_id: UserId, ask: Ask, read: Read, clear: Clear) -> None:
         self._client = client
         self._user_id = user_id
         self._ask = ask
         self._read = read
+        self._clear = clear
 
     async def page(self, room_id: RoomId, before: str | None, since: str | None) -> Page:
         """The events right before a position, at most `PAGE_EVENTS`, and none from before `since`."""
@@ -111,7 +113,7 @@ class Past:
     async def content(self, room_id: RoomId, event_id: EventId) -> dict[str, Any]:
         """What an event said when it was sent; empty once it was redacted."""
         answer = await self._ask("event", self._client.room_get_event(room_id, event_id))
-        content = answer.event.source.get("content")
+        content = self._clear(room_id, answer.event.source).get("content")
         return content if isinstance(content, dict) else {}
 
     async def redaction(self, room_id: RoomId, event_id: EventId) -> Found | None:
@@ -170,7 +172,7 @@ class Past:
                     return
                 raise
             for event in answer.events:
-                yield event.source
+                yield self._clear(room_id, event.source)
             position = answer.next_batch
             if position is None:
                 return

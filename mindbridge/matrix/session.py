@@ -13,13 +13,17 @@ import nio
 from nio.client.async_client import AsyncClientConfig
 
 from mindbridge.config.schema import Account
-from mindbridge.events import JoinedRoom, RoomEvent, SyncBatch
+from mindbridge.events import JoinedRoom, RoomEvent, SyncBatch, Unreadable
 from mindbridge.ids import AgentName, DeliveryId, EventId, RoomId, UserId
 from mindbridge.matrix.client import Client, ErrorAnswer
+from mindbridge.matrix.cross_signing import CrossSigning
 from mindbridge.matrix.devices import Device, DeviceFolder
+from mindbridge.matrix.encryption import EncryptedClient
 from mindbridge.matrix.errors import AccountUnusable, Limited, MatrixError, Refused, TokenRejected, Unreachable
 from mindbridge.matrix.inbound import read_event, read_invite
+from mindbridge.matrix.key_store import KeyFolder, KeysLost
 from mindbridge.matrix.past import Past
+from mindbridge.matrix.signing_keys import SigningKeyFolder
 from mindbridge.matrix.standing import Standing
 
 log = logging.getLogger(__name__)
@@ -52,7 +56,10 @@ _FILTER = {
 class Session:
     """One account on its homeserver; all methods raise `MatrixError` and its kinds."""
 
-    def __init__(self, homeserver: str, agent: AgentName, account: Account, devices: DeviceFolder) -> None:
+    def __init__(
+        self, homeserver: str, agent: AgentName, account: Account, devices: DeviceFolder, keys: KeyFolder | None = None
+    ) -> None:
+        """A session that is still to be opened; without `keys` it neither encrypts nor reads what is encrypted."""
         self.agent = agent
         self.user_id = UserId(account.user_id)
         self._account = account
@@ -62,12 +69,13 @@ class Session:
             max_timeouts=0,
             request_timeout=REQUEST_SECONDS,
             store_sync_tokens=False,
-            encryption_enabled=False,
+            encryption_enabled=keys is not None,
         )
-        self._client = Client(homeserver, account.user_id, config=config)
+        self._encrypted = None if keys is None else EncryptedClient(homeserver, account.user_id, keys, config)
+        self._client = self._encrypted or Client(homeserver, account.user_id, config=config)
         self._has_state = False
         self._unsaved: Device | None = None
-        self.past = Past(self._client, self.user_id, self._ask, self._read)
+        self.past = Past(self._client, self.user_id, self._ask, self._read, self._clear)
         self.standing = Standing(self._client, self.user_id, self._ask)
 
     async def open(self) -> None:
@@ -79,12 +87,44 @@ class Session:
             Limited: the account logs in too often.
         """
         try:
-            await self._open()
+            await self._log_in_with_keys()
         except TokenRejected as error:
             raise AccountUnusable(f"{error}; configure a new access token of this account, or its password") from error
         except Refused as error:
             # No homeserver says so of a login as such: something else stands in its place, or it isn't set up yet.
             raise Unreachable(str(error)) from error
+
+    async def _log_in_with_keys(self) -> None:
+        try:
+            await self._open()
+            await self._check_keys()
+        except KeysLost as error:
+            if self._account.password is None:
+                advice = "configure the token of a new device, or the account's password to have one made"
+                raise AccountUnusable(f"{error}; {advice}") from error
+            log.error("keys_lost agent=%s error=%s; logging in as a new device", self.agent, error)  # noqa: TRY400 - the error says all
+            await self._take_new_device(None)
+            await self._check_keys()
+
+    async def _check_keys(self) -> None:
+        if self._encrypted is not None:
+            await self._ask("device keys", self._encrypted.check_device())
+            await self.keep_keys()
+
+    async def keep_keys(self) -> None:
+        """Does for other devices' keys, and for its own, what the last sync response asked for.
+
+        To be called once the response is admitted, so that no key is used up that the journal knows nothing of.
+
+        Raises:
+            KeysLost: the server has other keys for this device; `open` makes a new one.
+        """
+        if self._encrypted is not None:
+            await self._ask("keys", self._encrypted.keep_keys())
+
+    def cross_signing(self, folder: SigningKeyFolder) -> CrossSigning:
+        """The account's identity, which signs the device; `folder` holds the identity's keys."""
+        return CrossSigning(self._client, self.user_id, folder, self._ask)
 
     async def _open(self) -> None:
         if self._account.access_token is not None:
@@ -98,9 +138,13 @@ class Session:
                 log.warning("token_rejected agent=%s device_id=%s; logging in again", self.agent, device.device_id)
             else:
                 return
+        await self._take_new_device(None if device is None else device.device_id)
+
+    async def _take_new_device(self, device_id: str | None) -> None:
+        """Logs in by password, as a device that was there before or as a new one."""
         # Kept until it is written: with a full disk, say, each try would else leave one more device at the server.
         if self._unsaved is None:
-            self._unsaved = await self._log_in(None if device is None else device.device_id)
+            self._unsaved = await self._log_in(device_id)
         device = self._unsaved
         self._devices.save(self.agent, device)
         self._unsaved = None
@@ -162,6 +206,7 @@ class Session:
                 is not None
             ),
             left=tuple(RoomId(room_id) for room_id in answer.rooms.leave),
+            keys_came=bool(EncryptedClient.new_keys(answer)),
             parting=tuple(self._joined_room(RoomId(room_id), room) for room_id, room in answer.rooms.leave.items()),
         )
 
@@ -172,8 +217,24 @@ class Session:
         return replace(self.joined_room(room_id, events), limited=bool(room.timeline.limited), before=before)
 
     def _read(self, room_id: RoomId, source: object) -> RoomEvent | None:
+        event = self._clear(room_id, source) if isinstance(source, dict) else source
+        return read_event(event, self.user_id, lambda user: self.name_of(room_id, user))
+
+    def _clear(self, room_id: RoomId, source: dict[str, Any]) -> dict[str, Any]:
+        """An event's JSON in the clear, as far as it can be read."""
+        if self._encrypted is None or source.get("type") != "m.room.encrypted":
+            return source
+        return self._encrypted.read_encrypted(room_id, source) or source
+
+    def read_again(self, room_id: RoomId, source: dict[str, Any]) -> RoomEvent | None:
+        """Reads an event that was unreadable; None where it still is."""
+        event = self._read(room_id, source)
+        return None if isinstance(event, Unreadable) else event
+
+    def name_of(self, room_id: RoomId, user: UserId) -> str:
+        """The display name of someone in a room, else the user id."""
         known = self._client.rooms.get(room_id)
-        return read_event(source, self.user_id, lambda user: (known.user_name(user) if known else None) or user)
+        return (known.user_name(user) if known else None) or user
 
     def joined_room(self, room_id: RoomId, events: tuple[RoomEvent, ...]) -> JoinedRoom:
         """A room as it is now, with these events as its timeline."""
@@ -223,6 +284,8 @@ class Session:
                 answer = await request
         except ErrorAnswer as error:
             raise self._translated(what, error) from error
+        except MatrixError:
+            raise
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Unreachable(f"{self.user_id}: {what}: {str(error) or type(error).__name__:.200}") from error
         except nio.LocalProtocolError as error:

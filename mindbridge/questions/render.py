@@ -14,10 +14,11 @@ from mindbridge.questions.model import INSTRUCTION, Option, PlainQuestion, Prose
 from mindbridge.questions.safe_html import escaped, plain_html
 from mindbridge.questions.split import MIN_LIMIT, json_size, split_markdown
 
-CONTENT_BUDGET: Final = 56_000
+CONTENT_BUDGET: Final = 44_000
 """Bytes of canonical JSON for both forms of a message's text and its question's metadata.
 
-The rest of an event, its relation and what the server adds, has what is left of the 65,536 that Matrix allows.
+Encrypted it is a third longer, and any room may be encrypted by the time that it is sent. The rest of an event, its
+relation and what the server adds, has what is left of the 65,536 that Matrix allows.
 """
 
 NAME_LIMIT: Final = 80

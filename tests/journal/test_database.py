@@ -530,9 +530,11 @@ NO_PARAMETERS = {
     "agents_of_open_questions",
     "attempt_unsettled_deliveries",
     "report_agents",
+    "report_behind",
     "report_parked",
     "report_refused",
     "report_uncertain",
+    "report_unread",
 }
 
 

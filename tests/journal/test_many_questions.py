@@ -28,6 +28,8 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
     names = [(CALM, f"calm {number}") for number in range(2)]
     names += [(CROWDED, f"crowded {number}") for number in range(MANY)]
     async with opened.transaction(Step.ADMIT) as transaction:
+        newest = {"agent": HELPER, "event_id": "$newest", "server_ts": NOW, "judged": 1, "now": NOW}
+        await transaction.run("record_sighting", newest | {"seq": len(names)})
         for seq, (room_id, name) in enumerate(names, start=1):
             about: dict[str, Any] = {"question_id": name, "event_id": f"${name}"}
             asked = turn(f"of {name}", room_id=room_id, thread_id=EventId(f"$thread of {name}"))

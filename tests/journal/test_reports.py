@@ -10,9 +10,22 @@ from mindbridge.ids import DeliveryId, EventId, QuestionId
 from mindbridge.journal.admissions import AdmissionStore
 from mindbridge.journal.database import Database
 from mindbridge.journal.outbox import Outbox
-from mindbridge.journal.records import Acknowledged, Closed, RoomClosed
+from mindbridge.journal.records import Acknowledged, Closed, Decisions, RoomClosed, Unread
 from mindbridge.journal.reports import Reports
-from tests.journal.sample_rows import HELPER, HELPER_USER, NOW, ROOM, admit, asking, end, queue, seen, turn
+from tests.journal.sample_rows import (
+    ALICE,
+    HELPER,
+    HELPER_USER,
+    NOTHING,
+    NOW,
+    ROOM,
+    admit,
+    asking,
+    end,
+    queue,
+    seen,
+    turn,
+)
 from tests.journal.test_backup import CONFIGURATION
 from tests.unit.sample_questions import part_of
 
@@ -80,3 +93,23 @@ async def test_questions_tell_why_they_are_closed(database: Database) -> None:
         ("redacted?", "closed", "question_redacted"),
     ]
     assert [each["close_reason"] for each in reports.export()] == ["question_redacted", "posted_otherwise", "room_left"]
+
+
+async def test_status_tells_rooms_that_are_behind_and_events_that_wait_for_their_keys(
+    database: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "config.yaml").write_text(CONFIGURATION)
+    store = AdmissionStore(database)
+    await store.record_account(HELPER, HELPER_USER, NOW)
+    await store.admit(HELPER, NOTHING, "s", lambda _: Decisions(), NOW, behind={ROOM: "s"})
+    hidden = Unread(event_id=EventId("$hidden"), room_id=ROOM, thread_id=None, sender=ALICE, source="{}", seq=1)
+    await admit(database, unread=[hidden])
+
+    status = Reports(database.path.parent).status()
+    assert status["behind"] == [{"agent": HELPER, "room_id": ROOM}]
+    assert status["unread"] == [{"agent": HELPER, "room_id": ROOM, "event_id": "$hidden", "sender": ALICE}]
+
+    assert main(["journal", "status", "-c", str(tmp_path / "config.yaml")]) == 0
+    told = capsys.readouterr().out
+    assert f"behind {ROOM} of helper: its history can't be read\n" in told
+    assert f"unread $hidden from {ALICE} in {ROOM} of helper: its key has not come\n" in told

@@ -97,6 +97,11 @@ class Bridge:
         """The account of an agent."""
         return str(self.config["agents"][agent]["account"]["user_id"])
 
+    def device_id(self, agent: str = "assistant") -> str:
+        """The device that an agent keeps in the data home."""
+        kept = json.loads((self.folder / "journal" / "devices" / f"{agent}.json").read_text("utf-8"))
+        return str(kept["device_id"])
+
     def allow(self, name: str) -> None:
         """Makes the file that a scripted reply needs or waits for."""
         (self.folder / name).touch()
@@ -128,6 +133,10 @@ class Bridge:
     def journal(self) -> Reports:
         """What the `journal` commands tell as JSON, without a process for each."""
         return Reports(self.folder / "journal")
+
+    def unread(self) -> list[str]:
+        """The encrypted events whose keys have not come, the newest first."""
+        return [each["event_id"] for each in self.journal.status()["unread"]]
 
     def verdict(self, event_id: str) -> str | None:
         """What `journal why` says of an event."""

@@ -160,14 +160,14 @@ class JsPerson:
         """Signs this device with a new identity, or with that which the recovery key opens; gives the recovery key."""
         return str(await self.do("crossSign", recoveryKey=recovery_key))
 
-    async def wait_for_device(self, of: "JsPerson", *, signed: bool = True) -> None:
-        """Until this client knows the other's device as one that its owner signed, or as one that is not.
+    async def wait_for_device(self, user_id: str, device_id: str, *, signed: bool = True) -> None:
+        """Until this client knows a device as one that its owner signed, or as one that is not.
 
         What it shows of messages of a device that it doesn't know yet depends on chance.
         """
 
         async def knows() -> bool:
-            return await self.do("isSigned", userId=of.user_id, deviceId=of.device_id) is signed
+            return await self.do("isSigned", userId=user_id, deviceId=device_id) is signed
 
         await wait_until(knows)
 
@@ -226,6 +226,10 @@ class JsPerson:
     async def hold_keys(self) -> None:
         """Keeps back all room keys from now on, while the messages go out."""
         await self.do("holdKeys")
+
+    async def change_key(self, room: str) -> None:
+        """The next message in the room has a new key, which everyone has to be given."""
+        await self.do("changeKey", roomId=room)
 
     async def release_keys(self) -> int:
         """Sends the room keys that were kept back, and later ones at once; gives the number of requests."""

@@ -53,6 +53,10 @@ NOT_KILLED = {
         "the question stays marked until it is done, and it is the same when it is done again",
         "test_agent_that_asks_otherwise_after_a_backup_was_put_back_is_not_answered_by_what_is_in_the_room",
     ),
+    Step.TELL_UNREAD: (
+        "it records one notice whose id is the same when it is done again",
+        "test_sender_is_told_once_in_each_room_and_later_ones_too",
+    ),
     Step.RETRY_TURN: (
         "one statement of a command of its own, whose user sees whether it was done",
         "test_turn_that_failed_three_times_is_parked_with_one_notice_until_it_is_run_again",

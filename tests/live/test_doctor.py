@@ -77,6 +77,7 @@ async def test_all_is_good_beside_a_running_bridge_which_goes_on_undisturbed(
     assert list(statuses(checks)) == [
         "login",
         "device",
+        "encryption",
         "display_name",
         "rooms",
         "permissions",

@@ -10,7 +10,7 @@ async def test_messages_threads_edits_and_reactions_are_read_in_an_encrypted_roo
     alice, bob = await new_js_person("Alice"), await new_js_person("Bob")
     room = await alice.create_room(invite=[bob.user_id])
     await bob.join(room)
-    await bob.wait_for_device(alice)
+    await bob.wait_for_device(alice.user_id, alice.device_id)
 
     root = await alice.send_text(room, "hello")
     read = await bob.wait_for_event(room, root)
@@ -51,7 +51,7 @@ async def test_client_that_trusts_only_signed_devices_hides_what_an_unsigned_one
     alice, bob = await new_js_person("Alice", isolation="only_signed"), await new_js_person("Bob", signed=False)
     room = await alice.create_room(invite=[bob.user_id])
     await bob.join(room)
-    await alice.wait_for_device(bob, signed=False)
+    await alice.wait_for_device(bob.user_id, bob.device_id, signed=False)
 
     hidden = await bob.send_text(room, "from an unsigned device")
     shown = await alice.wait_for_event(room, hidden, readable=False)
@@ -66,7 +66,7 @@ async def test_client_that_trusts_all_devices_warns_of_an_unsigned_one(new_js_pe
     alice, bob = await new_js_person("Alice"), await new_js_person("Bob", signed=False)
     room = await alice.create_room(invite=[bob.user_id])
     await bob.join(room)
-    await alice.wait_for_device(bob, signed=False)
+    await alice.wait_for_device(bob.user_id, bob.device_id, signed=False)
 
     read = await alice.wait_for_event(room, await bob.send_text(room, "hello"))
 
@@ -82,7 +82,7 @@ async def test_second_device_of_a_person_reads_along_and_is_signed_with_the_reco
     await phone.sign_device(recovery_key)
     room = await alice.create_room(invite=[bob.user_id])
     await bob.join(room)
-    await bob.wait_for_device(phone)
+    await bob.wait_for_device(phone.user_id, phone.device_id)
 
     from_phone = await phone.send_text(room, "from the phone")
     from_bob = await bob.send_text(room, "to both")

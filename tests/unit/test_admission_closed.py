@@ -71,6 +71,7 @@ def tombstone(sender: UserId = ALICE, replacement: str = NEW_ROOM) -> Tombstone:
 def test_redaction_of_a_question_closes_it_and_says_why() -> None:
     assert decided(batch(redaction("$q"))) == Decisions(
         sightings=[Sighting(seq=NEXT_SEQ, event_id=EventId("$redaction"), server_ts=NOON, judged=True)],
+        withdrawn=[EventId("$q")],
         closed=[Closed(question_id=QuestionId("question_q"), seq=NEXT_SEQ)],
         verdicts=[
             Judged(

@@ -221,7 +221,7 @@ def test_taking_back_an_answer_that_was_taken_has_no_effect() -> None:
     """R8"""
     decisions = decided(redaction("$click"), known=(answered(),))
     sighting = Sighting(seq=NEXT_SEQ, event_id=EventId("$redaction"), server_ts=NOON, judged=True)
-    assert decisions == Decisions(sightings=[sighting])
+    assert decisions == Decisions(sightings=[sighting], withdrawn=[EventId("$click")])
 
 
 def test_taking_back_something_else_leaves_the_answer() -> None:

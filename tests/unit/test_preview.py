@@ -105,7 +105,7 @@ def test_only_as_many_options_are_shown_as_count(reply_file: Path, capsys: pytes
 def test_split_reply_is_shown_as_the_messages_it_becomes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    give_input(monkeypatch, ("word " * 9_000 + "\n\n" + REPLY).encode())
+    give_input(monkeypatch, ("word " * 7_000 + "\n\n" + REPLY).encode())
 
     assert preview.run("-", as_json=False) == 0
 
@@ -118,7 +118,7 @@ def test_split_reply_is_shown_as_the_messages_it_becomes(
 def test_json_of_a_split_reply_is_the_message_with_the_question(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    give_input(monkeypatch, ("word " * 9_000 + "\n\n" + REPLY + "\n\n" + "word " * 9_000).encode())
+    give_input(monkeypatch, ("word " * 7_000 + "\n\n" + REPLY + "\n\n" + "word " * 9_000).encode())
 
     assert preview.run("-", as_json=True) == 0
 

@@ -227,7 +227,7 @@ def test_long_reply_is_split_at_paragraphs_with_the_question_in_the_last_message
 
 
 def test_prose_behind_the_question_goes_on_in_the_next_message_where_it_does_not_fit() -> None:
-    parts = render_reply(Reply((QUESTION, Prose("word " * 9_000))))
+    parts = render_reply(Reply((QUESTION, Prose("word " * 7_000))))
     assert [part.question is not None for part in parts] == [True, False]
     assert parts[0].text().body.startswith(f"{BODY}\n\nword word")
     assert parts[0].text().formatted_body.startswith(f"{FORMATTED}\n<p>word word")

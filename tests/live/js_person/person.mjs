@@ -59,9 +59,10 @@ async function describe(room, noted) {
         RelationType.Annotation,
         EventType.Reaction,
     );
+    const isGone = (each) => (room.findEventById(each.getId()) ?? each).isRedacted();
     const pills = (reactions?.getSortedAnnotationsByKey() ?? [])
-        .map(([key, events]) => [key, [...events]])
-        .filter(([, events]) => events.length); // a key stays when all its reactions are withdrawn
+        .map(([key, events]) => [key, [...events].filter((each) => !isGone(each))])
+        .filter(([, events]) => events.length); // what is withdrawn may stay, and its key
     return {
         event_id: event.getId(),
         sender: event.getSender(),
@@ -173,6 +174,11 @@ const commands = {
     async timeline({ roomId }) {
         const room = client.getRoom(roomId);
         return room ? Promise.all([...(seen.get(roomId)?.values() ?? [])].map((event) => describe(room, event))) : [];
+    },
+
+    /** The next message in the room has a new key. */
+    async changeKey({ roomId }) {
+        await client.getCrypto().forceDiscardSession(roomId);
     },
 
     /** From now on, room keys are kept back, and everything else for single devices that is encrypted. */

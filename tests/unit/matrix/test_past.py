@@ -46,7 +46,9 @@ async def ask(_what: str, request: Awaitable[Any]) -> Any:
 
 def past_of(sources: list[Any]) -> Past:
     client: Any = Client(sources)
-    return Past(client, OWN, ask, lambda _, source: read_event(source, OWN, lambda user: user))
+    return Past(
+        client, OWN, ask, lambda _, source: read_event(source, OWN, lambda user: user), lambda _, source: source
+    )
 
 
 @pytest.mark.parametrize("odd", ODD, ids=repr)
