@@ -29,11 +29,14 @@ _SOUND_SECONDS = 300.0
 _THREAD_SWITCH_SECONDS = 0.0001
 
 
-async def run_bridge(config: Config, *, on_ready: Callable[[], None] = lambda: None) -> int:
+async def run_bridge(
+    config: Config, *, reset_identity: str | None = None, on_ready: Callable[[], None] = lambda: None
+) -> int:
     """Runs the bridge until SIGTERM or SIGINT.
 
     Args:
         config: the configuration.
+        reset_identity: the agent whose account gets a new cross-signing identity where that is needed.
         on_ready: called once every agent has had its first sync.
 
     Returns:
@@ -53,7 +56,7 @@ async def run_bridge(config: Config, *, on_ready: Callable[[], None] = lambda: N
             closed = await close_questions_of_removed(database, set(backends), closing_as_removed, now_ms())
             if closed:
                 log.info("questions_closed number=%d reason=agent_removed", closed)
-            return await _Bridge(roster, backends, database, on_ready).run()
+            return await _Bridge(roster, backends, database, reset_identity, on_ready).run()
         finally:
             await database.close()
     finally:
@@ -64,11 +67,17 @@ class _Bridge:
     """All agents of one configuration, each on its own: the trouble of one does not stop the others."""
 
     def __init__(
-        self, roster: Roster, backends: dict[AgentName, Backend], database: Database, on_ready: Callable[[], None]
+        self,
+        roster: Roster,
+        backends: dict[AgentName, Backend],
+        database: Database,
+        reset_identity: str | None,
+        on_ready: Callable[[], None],
     ) -> None:
         self._roster = roster
         self._backends = backends
         self._database = database
+        self._reset_identity = reset_identity
         self._on_ready = on_ready
         self._retention = Retention(database, roster.config.keep, now_ms)
         self._synced = {name: asyncio.Event() for name in backends}
@@ -78,7 +87,13 @@ class _Bridge:
     def _make(self, name: AgentName) -> AgentBridge:
         config = self._roster.config.agents[name]
         return AgentBridge(
-            name, config, self._backends[name], self._roster, self._database, lambda: self._admitted(name)
+            name,
+            config,
+            self._backends[name],
+            self._roster,
+            self._database,
+            lambda: self._admitted(name),
+            reset_identity=name == self._reset_identity,
         )
 
     def _admitted(self, name: AgentName) -> None:

@@ -37,6 +37,8 @@ class AgentBridge:
         roster: Roster,
         database: Database,
         wake: Callable[[], None],
+        *,
+        reset_identity: bool,
     ) -> None:
         devices = DeviceFolder(roster.config.journal)
         self.name = name
@@ -46,6 +48,7 @@ class AgentBridge:
         self._session = Session(roster.config.homeserver, name, config.account, devices, keys)
         self._identity = self._session.cross_signing(SigningKeyFolder(roster.config.journal))
         self._password = config.account.password
+        self._reset_identity = reset_identity
         self._tried_to_sign = asyncio.Event()
         self.deliverer = Deliverer(self._session, Outbox(database), now_ms)
         self.intake = Intake(
@@ -119,7 +122,7 @@ class AgentBridge:
         delays = growing_delays(first=1.0, most=3600.0)
         while True:
             try:
-                signing = await self._identity.ensure(self._password)
+                signing = await self._identity.ensure(self._password, reset=self._reset_identity)
             except TokenRejected:
                 raise
             except MatrixError as error:

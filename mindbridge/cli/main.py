@@ -39,7 +39,12 @@ def _parser() -> argparse.ArgumentParser:
     listing = argparse.ArgumentParser(add_help=False)
     listing.add_argument("--json", action="store_true", help="print JSON")
 
-    commands.add_parser("run", parents=[configured], help="run the bridge until SIGTERM or Ctrl-C")
+    run = commands.add_parser("run", parents=[configured], help="run the bridge until SIGTERM or Ctrl-C")
+    run.add_argument(
+        "--reset-identity",
+        metavar="AGENT",
+        help="give this agent's account a new cross-signing identity in the place of one whose keys are lost",
+    )
     commands.add_parser(
         "check", parents=[configured], help="read the configuration and say everything that is wrong with it"
     )
@@ -86,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         case "run":
             from mindbridge.cli import run
 
-            return run.run(options.config)
+            return run.run(options.config, reset_identity=options.reset_identity)
         case "check":
             from mindbridge.cli import check
 

@@ -29,7 +29,7 @@ _WHAT_TO_DO = {
     Outcome.INCOMPLETE: "the account's identity is not whole on the server; the next start uploads the rest",
     Outcome.NO_IDENTITY: "the account has no identity yet; the next start makes one and signs the device",
     Outcome.OTHER_IDENTITY: "the account has an identity whose keys are not here; sign this device in a client that has"
-    " them, restore the keys from a backup of the data home, or replace the identity, with the account's password",
+    " them, restore the keys from a backup of the data home, or `mindbridge run --reset-identity AGENT`",
     Outcome.DEVICE_UNKNOWN: "the server does not have this device's keys, or has others; the next start uploads them",
     Outcome.PASSWORD_NEEDED: "the server wants the account's password before it takes an identity;"
     " configure the password, or sign this device in a client that is logged in to the account",

@@ -182,8 +182,9 @@ class Session:
 
     async def sync(self, since: str | None, *, wait: bool) -> SyncBatch:
         """The next sync response after `since`; with `wait` the server holds it back until something happens."""
-        # nio passes over a response whose position it has had already, also where it broke off in the middle of it.
-        self._client.next_batch = since or ""
+        # nio passes over a response whose position it has had already: also where it broke off in the middle of it, and
+        # also a first one, with the state of all rooms, where nothing is new since the bridge ended.
+        self._client.next_batch = ""
         answer = await self._ask(
             "sync",
             self._client.sync(

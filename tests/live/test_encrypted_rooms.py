@@ -4,10 +4,15 @@ import shutil
 import signal
 from collections.abc import Callable
 
+import pytest
+
+from mindbridge.steps import Step
 from tests.live.bridge import Bridge
 from tests.live.conftest import NewBridge, NewProxy
+from tests.live.conversation import block
 from tests.live.js_people import JsPeople
 from tests.live.js_person import JsPerson, Shield, Shown
+from tests.live.killed_bridge import PROGRAM, Point, kill_at, spare
 from tests.live.proxy import SEND, forget_transactions, lose
 from tests.live.waiting import wait_until
 
@@ -206,6 +211,74 @@ async def test_lost_keys_make_a_new_device_and_nothing_goes_out_in_the_clear(
     assert any("keys_lost" in line for line in bridge.log)
     await ask(alice, room)
     await assert_all_is_read_and_nothing_is_doubled(alice, room, bridge)
+
+
+async def test_damaged_keys_make_a_new_device(new_bridge: NewBridge, new_js_person: JsPeople) -> None:
+    """A4"""
+    alice, bridge = await new_js_person("Alice"), await new_bridge()
+    await bridge.start()
+    room = await room_of(alice, bridge)
+    question = await ask(alice, room)
+    device = bridge.device_id()
+    assert await bridge.stop() == 0
+    for path in (bridge.folder / "journal" / "keys").glob("*.db*"):
+        path.write_bytes(b"no database at all" * 1000)
+    await bridge.start()
+    await alice.react(room, question.event_id, "🔍")
+    await alice.wait_for(room, says("You chose Careful and manual.", bridge.user_id()))
+    assert bridge.device_id() != device
+    await assert_all_is_read_and_nothing_is_doubled(alice, room, bridge)
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        Point(Step.ADMIT, "before"),
+        Point(Step.ADMIT, "after"),
+        Point(Step.SEND_MESSAGE, "before"),
+        Point(Step.SEND_MESSAGE, "after"),
+        Point(Step.SEND_BUTTON, "after", 2),
+    ],
+    ids=str,
+)
+async def test_bridge_killed_in_the_middle_of_an_encrypted_exchange_loses_and_doubles_nothing(
+    new_bridge: NewBridge, new_js_person: JsPeople, point: Point
+) -> None:
+    alice, bridge = await new_js_person("Alice"), await new_bridge()
+    await bridge.start(PROGRAM)
+    room = await room_of(alice, bridge)
+    kill_at(bridge.folder, point)
+    await alice.send_text(room, "ask me")
+    assert await bridge.ended() == -signal.SIGKILL
+    spare(bridge.folder)
+    await bridge.start(PROGRAM)
+    question = await alice.wait_for(room, is_whole_question)
+    kill_at(bridge.folder, point if point.step is not Step.SEND_BUTTON else Point(Step.SEND_EDIT, "after"))
+    await alice.send_text(room, "2", thread=question.thread)
+    assert await bridge.ended() == -signal.SIGKILL
+    spare(bridge.folder)
+    await bridge.start(PROGRAM)
+    await alice.wait_for(room, is_closed(question))
+    await alice.wait_for(room, says("You chose Careful and manual.", bridge.user_id()))
+    assert [turn["kind"] for turn in bridge.turns() if turn["attempt"] == 1][-1] == "selection"
+    assert len({turn["turn_id"] for turn in bridge.turns()}) == 2
+    await assert_all_is_read_and_nothing_is_doubled(alice, room, bridge)
+
+
+async def test_long_reply_fits_into_encrypted_events(new_bridge: NewBridge, new_js_person: JsPeople) -> None:
+    """X1"""
+    alice, bridge = await new_js_person("Alice"), await new_bridge()
+    long = "\n\n".join(f"Paragraph {number}: " + "äöü<&> " * 40 for number in range(600))
+    bridge.script({"tell me": f"{long}\n\n{block('Enough?', 'Yes', 'No')}"})
+    await bridge.start()
+    room = await room_of(alice, bridge)
+    await alice.send_text(room, "tell me")
+    question = await alice.wait_for(room, is_whole_question, seconds=60)
+    await alice.react(room, question.event_id, "1️⃣")
+    await alice.wait_for(room, is_closed(question))
+    assert bridge.journal.status()["refused"] == []
+    said = [event.text or "" for event in await alice.timeline(room) if event.sender == bridge.user_id()]
+    assert sum(text.count("Paragraph ") for text in said) == 600
 
 
 async def test_new_device_of_the_person_reads_what_comes_after_it(

@@ -54,6 +54,24 @@ async def session_in_room(
         await session.close()
 
 
+async def test_first_response_after_a_restart_tells_who_is_where_also_when_nothing_is_new(
+    new_person: NewPerson, homeserver: Homeserver, tmp_path: Path
+) -> None:
+    alice = await new_person("Alice")
+    async with session_in_room(homeserver, alice, homeserver.url, tmp_path) as (before, room):
+        batch = await before.sync(None, wait=False)
+        while (newer := await before.sync(batch.next_batch, wait=False)).next_batch != batch.next_batch:
+            batch = newer
+        account = Account(user_id=before.user_id, password=SecretStr("a password"))
+        session = Session(homeserver.url, AgentName("assistant"), account, DeviceFolder(tmp_path))
+        try:
+            await session.open()
+            assert (await session.sync(batch.next_batch, wait=False)).next_batch == batch.next_batch
+            assert session.joined_room(room, ()).members == {alice.user_id, session.user_id}
+        finally:
+            await session.close()
+
+
 SENDS: tuple[tuple[int, bytes | dict[str, Any], type[MatrixError], str | int | None], ...] = (
     (200, NOT_JSON, Unreachable, None),
     (200, NOT_UTF8, Unreachable, None),
