@@ -57,7 +57,13 @@ class Bridge:
     async def launch(self, program: Sequence[str] = MINDBRIDGE) -> None:
         """Starts the bridge's process."""
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, *program, "run", "-c", str(self.folder / "config.yaml")),
+            *(
+                sys.executable,
+                *program,
+                *(() if "run" in program else ("run",)),
+                "-c",
+                str(self.folder / "config.yaml"),
+            ),
             stderr=asyncio.subprocess.PIPE,
             cwd=self.folder,
         )

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindbridge.events import Edit, Message, OwnMembership, Reaction, Redaction, RoomEvent, Tombstone
+from mindbridge.events import Edit, Message, OwnMembership, Reaction, Redaction, RoomEvent, Tombstone, Unreadable
 from mindbridge.ids import EventId, UserId
+from mindbridge.matrix.ciphertext import in_the_clear
 from mindbridge.matrix.inbound import read_event
 
 OWN = UserId("@assistant:example.org")
@@ -447,7 +448,7 @@ def test_change_of_the_own_profile_is_no_change_of_membership() -> None:
         "content": {"membership": "join", "displayname": "Helper"},
         "unsigned": {"prev_content": {"membership": "join"}},
     }
-    assert type(read_event(source, UserId("@helper:example.org"), str)) is RoomEvent
+    assert type(read_event(source, OWN, name_of)) is RoomEvent
 
 
 def test_tombstone_names_the_room_that_replaces_this_one() -> None:
@@ -466,3 +467,38 @@ def test_tombstone_that_names_no_room_can_not_matter(replacement: object) -> Non
 
 def test_tombstone_that_is_no_state_can_not_matter() -> None:
     assert type(read(event("m.room.tombstone", {"replacement_room": "!new:example.org"}))) is RoomEvent
+
+
+# Encrypted events
+
+CIPHERTEXT: dict[str, Any] = {
+    "type": "m.room.encrypted",
+    "event_id": "$hidden",
+    "sender": "@alice:example.org",
+    "origin_server_ts": 1_000,
+    "content": {"algorithm": "m.megolm.v1.aes-sha2", "ciphertext": "AwgA", "session_id": "s"},
+}
+
+
+def test_event_whose_key_is_not_there_is_unreadable_and_keeps_all_of_itself_and_its_thread() -> None:
+    relation = {"rel_type": "m.thread", "event_id": "$root"}
+    source = CIPHERTEXT | {"content": {**CIPHERTEXT["content"], "m.relates_to": relation}}
+    read_now = read_event(source, OWN, name_of)
+    assert isinstance(read_now, Unreadable)
+    assert (read_now.event_id, read_now.thread_id, json.loads(read_now.source)) == ("$hidden", "$root", source)
+
+
+@pytest.mark.parametrize("relation_is", ["inside", "outside"])
+def test_reaction_that_was_encrypted_is_one(relation_is: str) -> None:
+    relates = {"m.relates_to": {"rel_type": "m.annotation", "event_id": "$question", "key": "🚀"}}
+    outside = {**CIPHERTEXT["content"], **(relates if relation_is == "outside" else {})}
+    inside = {"type": "m.reaction", "content": relates if relation_is == "inside" else {}, "room_id": "!room"}
+    read_now = read_event(in_the_clear(CIPHERTEXT | {"content": outside}, inside), OWN, name_of)
+    assert isinstance(read_now, Reaction)
+    assert (read_now.event_id, read_now.target, read_now.key) == ("$hidden", "$question", "🚀")
+
+
+@pytest.mark.parametrize("inside", [5, {}, {"type": "m.room.redaction", "content": {}, "redacts": "$q"}])
+def test_what_was_encrypted_and_is_no_event_is_not_waited_for(inside: object) -> None:
+    read_now = read_event(in_the_clear(CIPHERTEXT, inside), OWN, name_of)
+    assert type(read_now) is RoomEvent
