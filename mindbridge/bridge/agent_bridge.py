@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 
 from mindbridge.agents.backend import Backend
 from mindbridge.bridge.delivery import Deliverer
@@ -49,7 +49,6 @@ class AgentBridge:
         self._identity = self._session.cross_signing(SigningKeyFolder(roster.config.journal))
         self._password = config.account.password
         self._reset_identity = reset_identity
-        self._tried_to_sign = asyncio.Event()
         self.deliverer = Deliverer(self._session, Outbox(database), now_ms)
         self.intake = Intake(
             self._session,
@@ -80,8 +79,10 @@ class AgentBridge:
         try:
             if not await unless_stopped(stop, self._open()):
                 return
+            delays = growing_delays(first=1.0, most=3600.0)
+            wait = await self._sign(delays)
             async with asyncio.TaskGroup() as tasks:
-                signing = tasks.create_task(self._sign())
+                signing = tasks.create_task(self._sign_later(wait, delays))
                 intake = tasks.create_task(self.intake.run())
                 delivering = tasks.create_task(self._deliver())
                 running = tasks.create_task(self.turns.run())
@@ -117,28 +118,30 @@ class AgentBridge:
         except Refused as error:
             log.warning("display_name_refused agent=%s error=%s", self.name, error)
 
-    async def _sign(self) -> None:
-        """Has the account's identity sign the device, so that other clients trust what it sends."""
-        delays = growing_delays(first=1.0, most=3600.0)
-        while True:
-            try:
-                signing = await self._identity.ensure(self._password, reset=self._reset_identity)
-            except TokenRejected:
-                raise
-            except MatrixError as error:
-                delay = wait_after(error, delays)
-                log.warning("not_signed agent=%s retry_in=%.1fs error=%s", self.name, delay, error)
-                self._tried_to_sign.set()
-                await asyncio.sleep(delay)
-            else:
-                if not signing.is_signed:
-                    log.warning("not_signed agent=%s outcome=%s; %s", self.name, signing.outcome, signing.what_to_do)
-                self._tried_to_sign.set()
-                return
+    async def _sign(self, delays: Iterator[float]) -> float | None:
+        """Has the account's identity sign the device, so that other clients trust what it sends.
+
+        Seconds after which to try again; None where there is nothing more to be done.
+        """
+        try:
+            signing = await self._identity.ensure(self._password, reset=self._reset_identity)
+        except TokenRejected:
+            raise
+        except MatrixError as error:
+            delay = wait_after(error, delays)
+            log.warning("not_signed agent=%s retry_in=%.1fs error=%s", self.name, delay, error)
+            return delay
+        if not signing.is_signed:
+            log.warning("not_signed agent=%s outcome=%s; %s", self.name, signing.outcome, signing.what_to_do)
+        return None
+
+    async def _sign_later(self, wait: float | None, delays: Iterator[float]) -> None:
+        while wait is not None:
+            await asyncio.sleep(wait)
+            wait = await self._sign(delays)
 
     async def _deliver(self) -> None:
         await self.intake.ready.wait()
-        await self._tried_to_sign.wait()
         await self.deliverer.run()
 
 

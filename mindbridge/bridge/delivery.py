@@ -82,10 +82,12 @@ class Deliverer:
             except TokenRejected:
                 raise
             except MatrixError as error:
-                delay = next(delays)
                 self._failing.failed(delivery.room_id, self._now())
-                log.warning("send_failed delivery_id=%s retry_in=%.1fs error=%s", delivery.delivery_id, delay, error)
-                await self._rest(asyncio.sleep(delay))
+                log.warning("send_failed delivery_id=%s error=%s; it is tried again", delivery.delivery_id, error)
+                # A room with which something is wrong holds up no other; where it is not the only one, it may be the
+                # server that is in trouble.
+                if self._failing.holds_others(delivery.room_id):
+                    await self._rest(self.bell.wait(next(delays)))
             else:
                 delays = growing_delays()
                 self._failing.succeeded(delivery.room_id)

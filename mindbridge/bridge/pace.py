@@ -66,6 +66,10 @@ class SetAside:
         self._until.pop(key, None)
         self._delays.pop(key, None)
 
+    def holds_others(self, key: RoomId | QuestionId) -> bool:
+        """Whether there is trouble with anything else as well, since it last succeeded."""
+        return bool(self._failures.keys() - {key})
+
     def waits(self, now: int) -> dict[RoomId | QuestionId, int]:
         """What is set aside at `now`, with the milliseconds until it isn't."""
         waits = {key: until - now for key, until in self._until.items()}

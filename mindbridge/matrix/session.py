@@ -21,7 +21,7 @@ from mindbridge.matrix.devices import Device, DeviceFolder
 from mindbridge.matrix.encryption import EncryptedClient
 from mindbridge.matrix.errors import AccountUnusable, Limited, MatrixError, Refused, TokenRejected, Unreachable
 from mindbridge.matrix.inbound import read_event, read_invite
-from mindbridge.matrix.key_store import KeyFolder, KeysLost
+from mindbridge.matrix.key_store import KeyFolder, KeysLost, sqlite_error
 from mindbridge.matrix.past import Past
 from mindbridge.matrix.signing_keys import SigningKeyFolder
 from mindbridge.matrix.standing import Standing
@@ -292,6 +292,8 @@ class Session:
         except nio.LocalProtocolError as error:
             raise Refused(f"{self.user_id}: {what}: {error}", NOT_IN_ROOM) from error
         except Exception as error:
+            if sqlite_error(error) is not None:
+                raise Unreachable(f"{self.user_id}: {what}: keys can't be kept: {error}; is the disk full?") from error
             # What nio stumbles over in an answer that isn't what it should be can be of any kind.
             raise Unreachable(f"{self.user_id}: {what}: an answer that can't be read: {error!r:.200}") from error
         if isinstance(answer, nio.ErrorResponse):

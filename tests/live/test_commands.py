@@ -56,6 +56,8 @@ async def test_journal_tells_what_happened(
         "parked": [],
         "refused": [],
         "uncertain": [],
+        "behind": [],
+        "unread": [],
     }
     asked, answered = bridge.turns()
     selection = answered["selection"]

@@ -300,7 +300,11 @@ async def test_full_disk_is_told_in_a_line_each_time_and_waited_out(
     _, most = resource.prlimit(process_of(bridge), resource.RLIMIT_FSIZE)
     resource.prlimit(process_of(bridge), resource.RLIMIT_FSIZE, (1, most))
     message = await alice.send_text(room, "nobody can note this down")
-    await wait_until(lambda: sum("journal_failed agent=assistant" in line for line in bridge.log) >= 2)
+
+    def told() -> list[str]:
+        return [line for line in bridge.log if "journal_failed agent=assistant" in line or "keys" in line]
+
+    await wait_until(lambda: len(told()) >= 2)
     assert bridge.is_running
     resource.prlimit(process_of(bridge), resource.RLIMIT_FSIZE, (most, most))
     await alice.wait_for(room, is_message("You said: nobody can note this down"), after=message)
