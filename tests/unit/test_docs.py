@@ -31,6 +31,7 @@ def test_every_page_is_there() -> None:
         "agents",
         "commands",
         "configuration",
+        "encryption",
         "operation",
         "questions",
         "reliability",
