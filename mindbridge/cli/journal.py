@@ -78,7 +78,7 @@ def _export(reports: Reports) -> int:
 
 def _back_up(home: Path, target: Path) -> int:
     back_up(home, target, datetime.now(UTC))
-    print(f"{target}: the journal as it is now; keep {home / 'devices'} with it")
+    print(f"{target}: the journal as it is now; keep {home / 'devices'} and {home / 'identities'} with it")
     return 0
 
 

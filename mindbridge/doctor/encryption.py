@@ -1,14 +1,15 @@
 """Whether an agent's device can be read, and is trusted, in encrypted rooms."""
 
+from dataclasses import replace
 from pathlib import Path
 
-from mindbridge.doctor.findings import Finding, Status
+from mindbridge.doctor.findings import Finding, Status, told
 from mindbridge.ids import AgentName
 from mindbridge.matrix.errors import MatrixError
 from mindbridge.matrix.identity import Outcome
 from mindbridge.matrix.key_store import KeyFolder
 from mindbridge.matrix.session import Session
-from mindbridge.matrix.signing_keys import SigningKeyFolder
+from mindbridge.matrix.signing_keys import SigningKeyFolder, SigningKeysDamaged
 
 
 async def encryption_check(agent: AgentName, session: Session, home: Path) -> Finding:
@@ -21,6 +22,8 @@ async def encryption_check(agent: AgentName, session: Session, home: Path) -> Fi
     """
     try:
         signing = await session.cross_signing(SigningKeyFolder(home)).check()
+    except SigningKeysDamaged as error:
+        return replace(told("encryption", agent, error), status=Status.WARN)
     except MatrixError as error:
         return Finding("encryption", agent, Status.WARN, str(error), "try again, and look into the homeserver's log")
     path = KeyFolder(home).path(session.user_id, session.standing.device_id)
@@ -28,8 +31,8 @@ async def encryption_check(agent: AgentName, session: Session, home: Path) -> Fi
     if not path.exists():
         if is_new:
             return Finding("encryption", agent, Status.OK, "the first start makes the device's keys")
-        found = f"the keys of the device are not in {path.parent}, and the homeserver has some of it"
-        advice = "put a backup of the data home back; else the next start needs the password, and is a new device"
+        found = f"the keys of the device are not in {path.parent}, but the homeserver knows it by them"
+        advice = "put back a copy of them; else the next start makes a new device, for which it needs the password"
         return Finding("encryption", agent, Status.FAIL, found, advice)
     if signing.is_signed:
         return Finding("encryption", agent, Status.OK, "the device has its keys, and its owner's signature")

@@ -463,6 +463,7 @@ SELECT
   (SELECT question_id FROM deliveries WHERE event_id = :event_id) AS question_id,
   (SELECT group_concat(agent || ' (' || turn_id || ', ' || state || ')', ', ') FROM turns
     WHERE source_event_id = :event_id) AS turns,
+  (SELECT group_concat(agent, ', ') FROM unread WHERE event_id = :event_id) AS unread_by,
   (SELECT group_concat(agent, ', ') FROM sightings WHERE event_id = :event_id) AS seen_by,
   (SELECT MAX(judged) FROM sightings WHERE event_id = :event_id) AS judged
 

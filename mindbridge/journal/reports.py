@@ -118,8 +118,10 @@ class Reports:
             reason = f"It was an ordinary message and started a turn of {event['turns']}."
         elif event["judged"]:
             reason = f"It was seen by {event['seen_by']}, answered no question and was a message to no agent."
+        elif event["unread_by"]:
+            reason = f"It is encrypted, and its key has not come to {event['unread_by']} yet."
         elif event["seen_by"]:
-            reason = f"It is from before the account counted in its room (seen by {event['seen_by']})."
+            reason = f"It is from before the account counted in its room, or could never be read ({event['seen_by']})."
         else:
             reason = "No agent's account was shown it, as far back as the journal goes."
         return {"event_id": event_id, "verdict": None, "reason": reason, "question_id": event["question_id"]}

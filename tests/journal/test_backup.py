@@ -244,7 +244,7 @@ async def test_command_says_what_it_did_or_could_not(
     assert main(command) == 0
     done = capsys.readouterr()
     assert str(target) in done.out
-    assert str(database.path.parent / "devices") in done.out
+    assert all(str(database.path.parent / each) in done.out for each in ("devices", "identities"))
     assert done.err == ""
 
     assert main(command) == 1

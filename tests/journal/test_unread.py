@@ -12,6 +12,7 @@ from mindbridge.ids import EventId, RoomId, TurnId, UserId
 from mindbridge.journal.admissions import AdmissionStore
 from mindbridge.journal.database import Database
 from mindbridge.journal.records import Decisions, RoomClosed, Snapshot, Unread, UnreadNow
+from mindbridge.journal.reports import Reports
 from mindbridge.journal.retention import Retention
 from mindbridge.journal.unread import UnreadStore
 from tests.journal.sample_rows import ALICE, CRITIC, HELPER, NOTHING, NOW, ROOM, admit, delivery, rows, sighting
@@ -45,6 +46,17 @@ async def test_what_is_unread_is_the_accounts_own_in_its_order(store: UnreadStor
     )
     assert second.event_id == "$other"
     assert await store.unread(CRITIC) == []
+
+
+async def test_what_is_unread_is_told_of_an_event(store: UnreadStore, database: Database) -> None:
+    await admit(database, sightings=[sighting("$old", 6, judged=False)])
+    reports = Reports(database.path.parent)
+    assert "key" in reports.why(HIDDEN)["reason"]
+    assert "before the account counted" in reports.why("$old")["reason"]
+    [unread_now] = await store.unread(HELPER)
+    assert reports.status()["unread"] == [
+        {"agent": HELPER, "room_id": ROOM, "event_id": unread_now.event_id, "sender": ALICE}
+    ]
 
 
 async def test_event_that_is_read_late_is_as_if_it_had_not_been_shown_but_has_its_place(
