@@ -13,7 +13,7 @@ from mindbridge.ids import DeliveryId, EventId
 from mindbridge.journal.admissions import AdmissionStore
 from mindbridge.journal.database import Database
 from mindbridge.journal.outbox import Outbox
-from mindbridge.journal.records import Judged, Opened
+from mindbridge.journal.records import Judged, Opened, Unread
 from mindbridge.journal.turns import TurnStore
 from mindbridge.questions.answers import Verdict
 from tests.journal.sample_rows import (
@@ -21,6 +21,7 @@ from tests.journal.sample_rows import (
     HELPER,
     HELPER_USER,
     NOW,
+    ROOM,
     admit,
     answer,
     delivery,
@@ -28,6 +29,7 @@ from tests.journal.sample_rows import (
     queued,
     record,
     send_all,
+    sighting,
     turn,
 )
 from tests.unit.doc_pages import page
@@ -44,7 +46,7 @@ agents:
 
 @pytest.fixture
 async def question_id(database: Database) -> str:
-    """A journal with an answered question, a parked turn and a refused delivery."""
+    """A journal with an answered question, a parked turn, a refused delivery and an event that can't be read yet."""
     store, outbox = TurnStore(database), Outbox(database)
     await AdmissionStore(database).record_account(HELPER, HELPER_USER, NOW)
     await queue(database, turn("one"), turn("two"))
@@ -70,6 +72,8 @@ async def question_id(database: Database) -> str:
         selections=[selected],
         verdicts=[judged],
     )
+    hidden = Unread(event_id=EventId("$hidden"), room_id=ROOM, thread_id=None, sender=ALICE, source="{}", seq=9)
+    await admit(database, sightings=[sighting(hidden.event_id, hidden.seq, judged=False)], unread=[hidden])
     await store.park(turn("two").turn_id, "it failed", delivery("parked", "notice"), NOW)
     await record(database, delivery("unwanted"))
     await outbox.refuse(DeliveryId("unwanted"), "not here", NOW, edit_without_buttons)
@@ -134,6 +138,7 @@ def test_status_is_told_as_shown(told: Told) -> None:
 
     assert status["parked"]
     assert status["refused"]
+    assert status["unread"]
     assert keys(status) == keys(shown("status"))
     assert [set(agent) for agent in status["agents"]] == [set(shown("status")["agents"][0])]
 

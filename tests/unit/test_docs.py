@@ -16,6 +16,7 @@ from mindbridge.bridge import turn_input
 from mindbridge.cli.main import _parser
 from mindbridge.config.schema import SECTIONS
 from mindbridge.journal.records import CloseReason
+from mindbridge.matrix.identity import Outcome
 from mindbridge.questions import blocks, emoji_keys, fields, json_object, json_text, read
 from mindbridge.questions.answers import TOLD, Verdict, typed_number
 from mindbridge.questions.lifecycle import State
@@ -139,6 +140,13 @@ def test_every_reason_why_a_question_is_closed_is_named() -> None:
 
 
 # Codes
+
+
+def test_every_outcome_of_signing_stands_there_with_what_to_do() -> None:
+    rows = page("docs/encryption.md").section("Signed devices").rows()
+
+    assert sorted(code for outcomes, _ in rows for code in codes_of(outcomes)) == sorted(Outcome)
+    assert all(advice for _, advice in rows)
 
 
 def test_every_verdict_stands_there_with_who_is_told() -> None:
