@@ -159,7 +159,10 @@ class Session:
             raise TokenRejected(
                 f"{self.user_id}: the access token belongs to device {answer.device_id:.200}, not {device_id}"
             )
-        self._client.restore_login(self.user_id, answer.device_id or device_id or "", token)
+        device = answer.device_id or device_id
+        if not device:
+            raise TokenRejected(f"{self.user_id}: the access token belongs to no device, which encryption needs")
+        self._client.restore_login(self.user_id, device, token)
 
     async def _log_in(self, device_id: str | None) -> Device:
         password = self._account.password

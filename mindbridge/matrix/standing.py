@@ -53,7 +53,7 @@ class Standing:
 
     @property
     def device_id(self) -> str:
-        """The device that the session is logged in with; empty where the token belongs to none."""
+        """The device that the session is logged in with."""
         return str(self._client.device_id or "")
 
     async def display_name(self) -> str | None:

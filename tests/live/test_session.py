@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from mindbridge.config.schema import Account
 from mindbridge.demo.homeserver import Homeserver
-from mindbridge.ids import AgentName, DeliveryId, EventId, RoomId
+from mindbridge.ids import AgentName, DeliveryId, EventId, RoomId, UserId
 from mindbridge.matrix.devices import DeviceFolder
 from mindbridge.matrix.errors import AccountUnusable, Limited, MatrixError, Refused, TokenRejected, Unreachable
 from mindbridge.matrix.session import NOT_IN_ROOM, Session
@@ -50,6 +50,18 @@ async def session_in_room(
         await session.join(room)
         await session.sync(None, wait=False)
         yield session, room
+    finally:
+        await session.close()
+
+
+async def test_access_token_of_no_device_can_not_be_used(new_person: NewPerson, proxy: Proxy, tmp_path: Path) -> None:
+    alice = await new_person("Alice")
+    proxy.rule(answer(200, {"user_id": alice.user_id}), path="/whoami$")
+    account = Account(user_id=UserId(alice.user_id), access_token=SecretStr(alice.access_token))
+    session = Session(proxy.url, AgentName("assistant"), account, DeviceFolder(tmp_path))
+    try:
+        with pytest.raises(AccountUnusable, match=r"belongs to no device.*configure a new access token"):
+            await session.open()
     finally:
         await session.close()
 
